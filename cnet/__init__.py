@@ -1,0 +1,1 @@
+"""Compress trained networks: prune, quantize, encode; and read what comes out."""

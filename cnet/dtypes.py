@@ -1,0 +1,146 @@
+"""Element types: their names, how NumPy stores them, and how they widen to float32 and back.
+
+NumPy has no bfloat16 and no float8, so arrays of these are held as unsigned integers of the same width (their bits).
+Names are those of PyTorch without the prefix; safetensors codes are those of its format specification.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from cnet.errors import CheckpointError
+
+
+@dataclass(frozen=True)
+class DType:
+    """One element type. ``storage`` is the little-endian NumPy type that holds its bits."""
+
+    name: str
+    safetensors: str
+    storage: str
+    floating: bool
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        """The NumPy type of arrays that hold it."""
+        return np.dtype(self.storage)
+
+    @property
+    def native(self) -> bool:
+        """Whether NumPy computes with it (false for bfloat16 and float8, held as bits)."""
+        return not (self.floating and self.storage[1] == "u")
+
+
+_ALL = (
+    DType("float64", "F64", "<f8", floating=True),
+    DType("float32", "F32", "<f4", floating=True),
+    DType("float16", "F16", "<f2", floating=True),
+    DType("bfloat16", "BF16", "<u2", floating=True),
+    DType("float8_e4m3fn", "F8_E4M3", "|u1", floating=True),
+    DType("float8_e5m2", "F8_E5M2", "|u1", floating=True),
+    DType("complex64", "C64", "<c8", floating=False),
+    DType("int64", "I64", "<i8", floating=False),
+    DType("int32", "I32", "<i4", floating=False),
+    DType("int16", "I16", "<i2", floating=False),
+    DType("int8", "I8", "|i1", floating=False),
+    DType("uint64", "U64", "<u8", floating=False),
+    DType("uint32", "U32", "<u4", floating=False),
+    DType("uint16", "U16", "<u2", floating=False),
+    DType("uint8", "U8", "|u1", floating=False),
+    DType("bool", "BOOL", "|b1", floating=False),
+)
+_BY_NAME = {dtype.name: dtype for dtype in _ALL}
+_BY_SAFETENSORS = {dtype.safetensors: dtype for dtype in _ALL}
+
+
+def by_name(name: str) -> DType:
+    """The type called ``name``. Raises CheckpointError (``unsupported_dtype``)."""
+    try:
+        return _BY_NAME[name]
+    except KeyError:
+        raise CheckpointError(
+            f"element type {name!r} is not supported", code="unsupported_dtype"
+        ) from None
+
+
+def by_safetensors(code: str) -> DType:
+    """The type with the safetensors ``code``. Raises CheckpointError (``unsupported_dtype``)."""
+    try:
+        return _BY_SAFETENSORS[code]
+    except KeyError:
+        raise CheckpointError(
+            f"safetensors element type {code!r} is not supported", code="unsupported_dtype"
+        ) from None
+
+
+def widen(bits: npt.NDArray[np.generic], name: str) -> npt.NDArray[np.generic]:
+    """Arrays that NumPy cannot compute with, exactly as float32; all others unchanged.
+
+    Args:
+        bits: array in the storage type of ``name``, any shape.
+        name: the element type.
+    """
+    if name == "bfloat16":
+        return (bits.astype(np.uint32) << 16).view(np.float32).reshape(bits.shape)
+    if name in _FLOAT8:
+        return _float8_table(name)[bits]
+    return bits
+
+
+def narrow(values: npt.NDArray[np.floating], name: str) -> npt.NDArray[np.generic]:
+    """Real values as the storage type of ``name``, rounded to nearest, ties to even.
+
+    ``narrow(widen(bits, name), name)`` gives back ``bits`` for every value but NaN payloads.
+    """
+    dtype = by_name(name)
+    if name == "bfloat16":
+        return _round_bfloat16(np.asarray(values, np.float32))
+    if name in _FLOAT8:
+        return _round_to_table(np.asarray(values, np.float32), _float8_table(name))
+    with np.errstate(over="ignore"):  # beyond the type's range is infinity, as in every framework
+        return values.astype(dtype.numpy)
+
+
+_FLOAT8 = {"float8_e4m3fn": (4, 3, 7), "float8_e5m2": (5, 2, 15)}  # exponent bits, mantissa bits, bias
+
+
+def _round_bfloat16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
+    bits = values.view(np.uint32) if values.flags.c_contiguous else np.ascontiguousarray(values).view(np.uint32)
+    rounded = (bits + (np.uint32(0x7FFF) + ((bits >> 16) & 1))) >> 16
+    quiet_nan = (bits >> 16) | np.uint32(0x40)
+    return np.where(np.isnan(values), quiet_nan, rounded).astype(np.uint16)
+
+
+@cache
+def _float8_table(name: str) -> npt.NDArray[np.float32]:
+    """The 256 values of an 8-bit float (OCP 8-bit Floating Point Specification, revision 1.0)."""
+    exponent_bits, mantissa_bits, bias = _FLOAT8[name]
+    code = np.arange(256)
+    exponent = (code >> mantissa_bits) & ((1 << exponent_bits) - 1)
+    mantissa = (code & ((1 << mantissa_bits) - 1)) / (1 << mantissa_bits)
+    scale = np.exp2(np.maximum(exponent, 1).astype(np.float64) - bias)
+    table = np.where(exponent == 0, mantissa, 1 + mantissa) * scale
+    top = exponent == (1 << exponent_bits) - 1
+    if name == "float8_e5m2":
+        table = np.where(top, np.where(mantissa == 0, np.inf, np.nan), table)
+    else:
+        table = np.where((code & 0x7F) == 0x7F, np.nan, table)
+    return np.where(code & 0x80, -table, table).astype(np.float32)
+
+
+def _round_to_table(
+    values: npt.NDArray[np.float32], table: npt.NDArray[np.float32]
+) -> npt.NDArray[np.uint8]:
+    positive = table[:128]
+    finite = positive[np.isfinite(positive)].astype(np.float64)
+    magnitude = np.abs(values).astype(np.float64)
+    upper = np.clip(np.searchsorted(finite, magnitude), 1, len(finite) - 1)
+    lower = upper - 1
+    up, down = finite[upper] - magnitude, magnitude - finite[lower]
+    code = np.where((up < down) | ((up == down) & (upper % 2 == 0)), upper, lower).astype(np.uint8)
+    code = np.where(np.isnan(values), 0x7F, code).astype(np.uint8)
+    return np.where(np.signbit(values), code | 0x80, code).astype(np.uint8)

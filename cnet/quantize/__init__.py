@@ -1,0 +1,5 @@
+"""Quantizers: kept weights to labels and centroids. One quantizer, one file."""
+
+from cnet.quantize._base import QUANTIZERS, Codebook, Quantizer
+
+__all__ = ["QUANTIZERS", "Codebook", "Quantizer"]

@@ -1,0 +1,38 @@
+"""What a quantizer is."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cnet.registry import Part, Registry
+
+
+@dataclass(frozen=True, eq=False)
+class Codebook:
+    """Labels and centroids of some values, as in ``cnet.symbols.Symbols``."""
+
+    labels: npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | None
+    centroids: npt.NDArray[np.floating]
+
+
+class Quantizer(Part):
+    """Replaces each kept weight by one of few shared values.
+
+    Centroids are finite, ascending and distinct, never more than the values have distinct ones, and each is used by
+    some label; labels are uint8 up to 256 centroids, uint16 beyond. The same values give the same codebook.
+    """
+
+    def levels(self) -> tuple[int | None, ...]:
+        """The cluster counts that the job asks for, one point each; ``(None,)`` where there is no such number."""
+        return (None,)
+
+    @abstractmethod
+    def quantize(self, values: npt.NDArray[np.floating], clusters: int | None) -> Codebook:
+        """Labels and centroids for ``values``, shape (kept,), of which none needs to be zero."""
+
+
+QUANTIZERS: Registry[Quantizer] = Registry("quantizer", "cnet.quantize")

@@ -1,0 +1,149 @@
+"""JobSpec: what a user asks for. Frozen and validated; JSON at the edge only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from cnet.encode import ENCODERS, Encoder
+from cnet.errors import Issue, SpecError
+from cnet.methods import METHODS, Method
+from cnet.prune import PRUNERS, Pruner
+from cnet.quantize import QUANTIZERS, Quantizer
+from cnet.registry import OneOf, Strict
+from cnet.training.architectures import ARCHITECTURES, Architecture
+from cnet.training.config import Baseline, Recover, Training
+from cnet.weights import Selection
+
+Pattern = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class Target(Strict):
+    """What the selected point must meet; exactly one of the three."""
+
+    max_accuracy_drop: float | None = Field(
+        default=None, ge=0.0, le=100.0, description="Points of accuracy below the baseline; the smallest file wins."
+    )
+    max_bytes: int | None = Field(default=None, ge=1, description="Size of the bundle; the most accurate wins.")
+    min_ratio: float | None = Field(default=None, gt=0.0, description="npz of the original / bundle; as max_bytes.")
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if sum(value is not None for value in (self.max_accuracy_drop, self.max_bytes, self.min_ratio)) != 1:
+            raise ValueError("give exactly one of max_accuracy_drop, max_bytes, min_ratio")
+        return self
+
+
+class Compressible(Strict):
+    """Which tensors to compress, by name patterns (``*`` and ``?``), beyond the default rule."""
+
+    include: tuple[Pattern, ...] = Field(default=(), max_length=1000, strict=False)
+    exclude: tuple[Pattern, ...] = Field(default=(), max_length=1000, strict=False)
+
+    def selection(self) -> Selection:
+        """The same as the library's value type."""
+        return Selection(self.include, self.exclude)
+
+
+class Preprocess(Strict):
+    """What is done to images before the net sees them: (x - mean) / std a channel, after uint8 is scaled to 0..1."""
+
+    mean: tuple[float, ...] = Field(default=(0.0,), min_length=1, max_length=1024, strict=False)
+    std: tuple[Annotated[float, Field(gt=0.0)], ...] = Field(
+        default=(1.0,), min_length=1, max_length=1024, strict=False
+    )
+
+
+class JobSpec(Strict):
+    """One compression job. A part that is left out and a part that is null mean the same: the default."""
+
+    checkpoint: str | None = Field(default=None, max_length=200)
+    architecture: Annotated[Architecture, OneOf(ARCHITECTURES)] | None = None
+    dataset: str | None = Field(default=None, max_length=200)
+    preprocess: Preprocess | None = None
+    compressible: Compressible | None = None
+    method: Annotated[Method, OneOf(METHODS)] | None = None
+    training: Training | None = None
+    baseline: Baseline | None = None
+    prune: Annotated[Pruner, OneOf(PRUNERS)] | None = None
+    recover: Recover | None = None
+    quantize: Annotated[Quantizer, OneOf(QUANTIZERS)] | None = None
+    encode: Annotated[Encoder, OneOf(ENCODERS)] | None = None
+    target: Target | None = None
+    name: str | None = Field(default=None, max_length=200)
+    labels: dict[Annotated[str, Field(max_length=63)], Annotated[str, Field(max_length=255)]] | None = Field(
+        default=None, max_length=32
+    )
+    time_limit: int | None = Field(default=None, ge=1, description="Seconds of running; queue time does not count.")
+
+    @classmethod
+    def parse(cls, document: Any) -> JobSpec:
+        """A spec from a JSON value (what ``json.loads`` gives) or from JSON text.
+
+        Raises:
+            SpecError: with one issue for each thing that is wrong, all at once.
+        """
+        try:
+            text = document if isinstance(document, str | bytes) else json.dumps(document, allow_nan=False)
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            issues = tuple(_issue(row) for row in error.errors(include_url=False))
+            summary = "; ".join(f"{'.'.join(map(str, i.loc)) or 'spec'}: {i.msg}" for i in issues[:5])
+            raise SpecError(f"the job spec is not valid: {summary}", issues=issues) from error
+        except (TypeError, ValueError, RecursionError) as error:
+            raise SpecError("the job spec is not JSON (NaN and Infinity are no JSON numbers)") from error
+
+    @model_validator(mode="after")
+    def _parts_fit_together(self) -> Self:
+        if self.checkpoint is None and (self.architecture is None or self.dataset is None):
+            raise ValueError("give a checkpoint, or an architecture and a dataset to train a baseline from scratch")
+        if self.dataset is not None and self.architecture is None:
+            raise ValueError("a dataset needs an architecture: name the net that the checkpoint belongs to")
+        if self.architecture is not None and self.dataset is None:
+            raise ValueError("an architecture needs a dataset; leave both out to compress the weights alone")
+        if not self.trains:
+            unused = [n for n in ("method", "training", "baseline", "recover", "preprocess") if getattr(self, n)]
+            if unused:
+                raise ValueError(f"without a dataset nothing is trained: leave out {', '.join(unused)}")
+        if self.checkpoint is not None and self.baseline is not None:
+            raise ValueError("baseline is the training from scratch: leave it out where a checkpoint is given")
+        if not self.trains and self.target is not None and self.target.max_accuracy_drop is not None:
+            raise ValueError("target.max_accuracy_drop needs a dataset to measure accuracy on")
+        return self
+
+    @property
+    def trains(self) -> bool:
+        """Whether there is a data set, and so fine-tuning and accuracies."""
+        return self.dataset is not None
+
+    def resolved(self) -> JobSpec:
+        """The same with every default written out; what a job's manifest and the API show."""
+        update: dict[str, Any] = {
+            "prune": self.prune or PRUNERS.create("magnitude"),
+            "quantize": self.quantize or QUANTIZERS.create("kmeans"),
+            "encode": self.encode or ENCODERS.create("npz"),
+        }
+        if self.trains:
+            training = self.training or Training()
+            update["training"] = training
+            update["method"] = self.method or METHODS.create("cnet")
+            update["recover"] = self.recover or Recover()
+            if self.checkpoint is None:
+                update["baseline"] = self.baseline or Baseline()
+        return self.model_copy(update=update)
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON form; parts that are not set are left out."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True, serialize_as_any=True)
+
+
+def _issue(row: Mapping[str, Any]) -> Issue:
+    """A pydantic error row as ours. Its location names the chosen branch of a part; users do not write that."""
+    loc = list(row["loc"])
+    tagged = {"architecture", "method", "prune", "quantize", "encode"}
+    if len(loc) > 1 and loc[0] in tagged and isinstance(loc[1], str):
+        del loc[1]
+    return Issue(tuple(loc), str(row["msg"]).removeprefix("Value error, "))

@@ -1,0 +1,42 @@
+"""What stays of w_net after pruning and quantizing: a mask, a label per kept weight, and the centroids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, eq=False)
+class Symbols:
+    """The paper's three parts of one net.
+
+    Attributes:
+        keep: bool, shape (n,): which entries of w_net are kept. All others decode to exactly 0.
+        labels: uint8 or uint16, shape (kept,): index into ``centroids`` of each kept weight, in order of w_net.
+        centroids: float32 (float64 for a float64 net), shape (k,), finite, ascending, no duplicates.
+
+    Quantizer ``none`` keeps the values: ``labels`` is None and ``centroids`` holds one value a kept weight, in order
+    of w_net.
+    """
+
+    keep: npt.NDArray[np.bool_]
+    labels: npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | None
+    centroids: npt.NDArray[np.floating]
+
+    @property
+    def clusters(self) -> int | None:
+        """Number of centroids, or None where the values are kept as they are."""
+        return None if self.labels is None else len(self.centroids)
+
+    @property
+    def sparsity(self) -> float:
+        """Fraction of w_net that is exactly zero by the mask; 0 for an empty net."""
+        return 1.0 - float(np.count_nonzero(self.keep)) / len(self.keep) if len(self.keep) else 0.0
+
+    def vector(self) -> npt.NDArray[np.floating]:
+        """w_net as decoded: shape (n,), type of ``centroids``, zero where pruned."""
+        vector = np.zeros(len(self.keep), self.centroids.dtype)
+        vector[self.keep] = self.centroids if self.labels is None else self.centroids[self.labels]
+        return vector

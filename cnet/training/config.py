@@ -1,0 +1,78 @@
+"""What a user says about training: plain data, no torch."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from cnet.registry import Strict
+
+Epochs = Annotated[int, Field(ge=0, le=100_000)]
+LearningRate = Annotated[float, Field(gt=0.0, le=1000.0)]
+
+
+class Optimizer(Strict):
+    """The optimizer and its numbers."""
+
+    name: Literal["sgd", "adam", "adamw"] = "adam"
+    learning_rate: LearningRate = 0.001
+    momentum: float = Field(default=0.9, ge=0.0, lt=1.0, description="sgd's momentum; adam's and adamw's beta1.")
+    weight_decay: float = Field(default=0.0, ge=0.0, le=10.0)
+    nesterov: bool = Field(default=False, description="sgd only.")
+
+
+class Schedule(Strict):
+    """How the learning rate moves over the epochs of one training."""
+
+    name: Literal["constant", "cosine", "step"] = "constant"
+    milestones: tuple[Annotated[int, Field(ge=1)], ...] = Field(
+        default=(), strict=False, description="step: epochs at which the rate is multiplied by gamma."
+    )
+    gamma: float = Field(default=0.1, gt=0.0, le=1.0)
+    warmup_epochs: Epochs = Field(default=0, description="Epochs of linear rise from zero, before the rest.")
+
+
+class Augment(Strict):
+    """Random changes of training images; off by default."""
+
+    shift: int = Field(default=0, ge=0, le=64, description="Shift by up to so many pixels each way, zeros move in.")
+    flip: bool = Field(default=False, description="Mirror left and right, half of the time.")
+
+
+class Training(Strict):
+    """One training: of a baseline from scratch, or fine-tuning."""
+
+    epochs: Epochs = 30
+    batch_size: int = Field(default=128, ge=1, le=1_000_000)
+    optimizer: Optimizer = Optimizer()
+    schedule: Schedule = Schedule()
+    augment: Augment = Augment()
+    seed: int = Field(default=0, ge=0, lt=2**63)
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["float32", "bfloat16"] = Field(
+        default="float32", description="bfloat16: autocast in forward and backward; weights stay float32."
+    )
+
+
+class Baseline(Strict):
+    """Training from scratch; what is left out is as in ``training``."""
+
+    epochs: Epochs | None = None
+    batch_size: int | None = Field(default=None, ge=1, le=1_000_000)
+    optimizer: Optimizer | None = None
+    schedule: Schedule | None = None
+    augment: Augment | None = None
+
+    def over(self, training: Training) -> Training:
+        """``training`` with what is given here in its place."""
+        given = {name: value for name in self.model_fields_set if (value := getattr(self, name)) is not None}
+        return training.model_copy(update=given)
+
+
+class Recover(Strict):
+    """Fine-tuning after pruning with pruned weights pinned at zero, then of the centroids after quantizing."""
+
+    epochs: Epochs = Field(default=5, description="Masked fine-tuning of the weights that are left; 0: none.")
+    centroid_epochs: Epochs = Field(default=1, description="Fine-tuning of the shared centroids; 0: none.")
+    learning_rate: LearningRate | None = Field(default=None, description="Default: a tenth of training's.")
