@@ -1,0 +1,1 @@
+"""The front end: HTTP API, command line, and the core that workers share."""

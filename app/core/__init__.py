@@ -1,0 +1,1 @@
+"""What front end and workers share."""

@@ -1,0 +1,1 @@
+"""The database: tables, connections, migrations. SQLite by default, PostgreSQL by URL."""

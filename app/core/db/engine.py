@@ -1,0 +1,82 @@
+"""Connections to the database, and the two kinds of transaction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.pool import NullPool
+
+_BUSY_SECONDS = 30
+
+
+def _strict_json(value: Any) -> str:
+    return json.dumps(value, allow_nan=False, separators=(",", ":"))
+
+
+class Database:
+    """A database by URL. Thread-safe; not to be shared over a fork."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.engine = _sqlite(url) if make_url(url).get_backend_name() == "sqlite" else _server(url)
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A transaction that only reads; a consistent view on SQLite."""
+        with self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction that writes; commits at the end, rolls back on any exception.
+
+        On SQLite it takes the write lock at the start (BEGIN IMMEDIATE), so that two writers wait for each other and
+        never fail half way.
+        """
+        with self.engine.connect() as plain:
+            connection = plain.execution_options(cnet_write=True)
+            with connection.begin():
+                yield connection
+
+    def ping(self) -> None:
+        """Raise what SQLAlchemy raises where the database does not answer."""
+        with self.read() as connection:
+            connection.execute(text("SELECT 1"))
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def _server(url: str) -> Engine:
+    return create_engine(url, json_serializer=_strict_json, pool_pre_ping=True, pool_size=10, max_overflow=20)
+
+
+def _sqlite(url: str) -> Engine:
+    engine = create_engine(
+        url,
+        json_serializer=_strict_json,
+        poolclass=NullPool,  # opening a file is cheap, and a pool would keep read views open
+        connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False},
+    )
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # we say BEGIN ourselves, below
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")  # an acknowledged job survives a power cut
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        write = connection.get_execution_options().get("cnet_write", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+    return engine

@@ -1,0 +1,168 @@
+"""All tables. A change here comes with a migration in ``migrations/versions``; a test compares the two."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    false,
+    text,
+)
+
+from app.core.db.types import UtcDateTime
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+ID = String(40)
+OWNER = String(200)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("owner", OWNER, nullable=False),
+    Column("scopes", JSON, nullable=False),
+    # SHA-256 of the key: it has 256 random bits, so no slow hash is needed
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("revoked_at", UtcDateTime),
+)
+
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("owner", OWNER, nullable=False),
+    Column("filename", String(255)),
+    Column("sha256", String(64), nullable=False),  # of the uploaded file
+    Column("size_bytes", BigInteger, nullable=False),  # of the uploaded file
+    Column("manifest", JSON, nullable=False),
+    Column("blob", String(64), nullable=False),  # the canonical safetensors
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime),
+    Column("deleted_at", UtcDateTime),
+    Index(None, "owner", "id"),
+)
+
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("owner", OWNER, nullable=False),
+    Column("filename", String(255)),
+    Column("sha256", String(64), nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("manifest", JSON, nullable=False),
+    Column("blob", String(64), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime),
+    Column("deleted_at", UtcDateTime),
+    Index(None, "owner", "id"),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("owner", OWNER, nullable=False),
+    Column("name", String(200)),
+    Column("labels", JSON, nullable=False),
+    Column("status", String(20), nullable=False),
+    Column("phase", String(40)),
+    Column("progress", Float, nullable=False, default=0.0),
+    Column("spec", JSON, nullable=False),
+    Column("checkpoint_id", ID, ForeignKey("checkpoints.id")),
+    Column("dataset_id", ID, ForeignKey("datasets.id")),
+    Column("time_limit", Integer, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("queued_at", UtcDateTime, nullable=False),
+    Column("started_at", UtcDateTime),
+    Column("ended_at", UtcDateTime),
+    Column("expires_at", UtcDateTime),
+    Column("deleted_at", UtcDateTime),
+    Column("attempt", Integer, nullable=False, default=0),
+    Column("lost_attempts", Integer, nullable=False, default=0),
+    Column("lost_progress", Float, nullable=False, default=0.0),
+    Column("ran_seconds", Float, nullable=False, default=0.0),  # of attempts that were lost
+    Column("lease_until", UtcDateTime),
+    Column("worker", String(200)),
+    Column("cancel_requested", Boolean, nullable=False, default=False, server_default=false()),
+    Column("error_code", String(64)),
+    Column("error_detail", Text),
+    Column("baseline", JSON),
+    Column("selected", Integer),
+    Column("versions", JSON),
+    Column("event_seq", Integer, nullable=False, default=0),
+    Index(None, "owner", "id"),
+    Index(None, "status", "queued_at"),
+)
+
+points = Table(
+    "points",
+    metadata,
+    Column("job_id", ID, ForeignKey("jobs.id"), primary_key=True),
+    Column("index", Integer, primary_key=True),
+    Column("data", JSON, nullable=False),
+    Column("layers", JSON, nullable=False),
+    Column("blob", String(64), nullable=False),  # the bundle
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("job_id", ID, ForeignKey("jobs.id"), primary_key=True),
+    Column("seq", Integer, primary_key=True),
+    Column("at", UtcDateTime, nullable=False),
+    Column("type", String(20), nullable=False),
+    Column("data", JSON, nullable=False),
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("job_id", ID, ForeignKey("jobs.id"), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("sent_at", UtcDateTime),
+    Index(None, "sent_at"),
+    Index(None, "job_id"),
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    Column("owner", OWNER, primary_key=True),
+    Column("key", String(255), primary_key=True),
+    Column("fingerprint", String(64), nullable=False),  # of method, path, query and body
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("status", Integer),  # null while the first request is in flight
+    Column("headers", JSON),
+    Column("body", Text),
+)
+
+workers = Table(
+    "workers",
+    metadata,
+    Column("id", String(200), primary_key=True),
+    Column("started_at", UtcDateTime, nullable=False),
+    Column("last_seen", UtcDateTime, nullable=False),
+    Column("devices", JSON, nullable=False, server_default=text("'[]'")),
+    Column("versions", JSON, nullable=False),
+)

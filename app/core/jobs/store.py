@@ -1,0 +1,126 @@
+"""Making, finding and deleting jobs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import ColumnElement, Connection, func, insert, select, update
+
+from app.core.clock import Clock, utc_now
+from app.core.db.engine import Database
+from app.core.db.tables import jobs, outbox
+from app.core.ids import new_id
+from app.core.jobs.events import append
+from app.core.jobs.job import Job, NewJob
+from app.core.states import ACTIVE, Status
+
+
+@dataclass(frozen=True)
+class JobFilter:
+    """What a list shows; None means all."""
+
+    status: Status | None = None
+    checkpoint_id: str | None = None
+    label: tuple[str, str | None] | None = None  # a key, and its value or None for any
+
+
+class Jobs:
+    """Jobs in the database."""
+
+    def __init__(self, database: Database, clock: Clock = utc_now, retention_days: float = 0.0) -> None:
+        self._database = database
+        self._clock = clock
+        self._retention = timedelta(days=retention_days) if retention_days else None
+
+    def create(self, new: NewJob) -> Job:
+        """A queued job, its outbox row and its first event, in one transaction."""
+        now = self._clock()
+        job_id = new_id("job")
+        values = {
+            **asdict(new),
+            "id": job_id,
+            "labels": new.labels or {},
+            "status": Status.QUEUED,
+            "progress": 0.0,
+            "created_at": now,
+            "queued_at": now,
+            "expires_at": now + self._retention if self._retention else None,
+        }
+        with self._database.write() as connection:
+            connection.execute(insert(jobs).values(values))
+            connection.execute(insert(outbox).values(job_id=job_id, created_at=now))
+            append(connection, job_id, now, [("status", {"status": Status.QUEUED})])
+            return _one(connection, jobs.c.id == job_id) or _vanished(job_id)
+
+    def get(self, job_id: str, owner: str | None = None) -> Job | None:
+        """The job, unless deleted; with ``owner``, only that owner's."""
+        condition = (jobs.c.id == job_id) & jobs.c.deleted_at.is_(None)
+        if owner is not None:
+            condition &= jobs.c.owner == owner
+        with self._database.read() as connection:
+            return _one(connection, condition)
+
+    def find(self, owner: str, wanted: JobFilter, limit: int, after: str | None = None) -> list[Job]:
+        """An owner's jobs, newest first, at most ``limit``, older than the job ``after``."""
+        query = select(jobs).where(jobs.c.owner == owner, jobs.c.deleted_at.is_(None))
+        if wanted.status is not None:
+            query = query.where(jobs.c.status == wanted.status)
+        if wanted.checkpoint_id is not None:
+            query = query.where(jobs.c.checkpoint_id == wanted.checkpoint_id)
+        if wanted.label is not None:
+            key, value = wanted.label
+            member = jobs.c.labels[key].as_string()
+            query = query.where(member.is_not(None) if value is None else member == value)
+        if after is not None:
+            query = query.where(jobs.c.id < after)
+        query = query.order_by(jobs.c.id.desc()).limit(limit)
+        with self._database.read() as connection:
+            return [Job.from_row(row) for row in connection.execute(query).mappings()]
+
+    def queue_position(self, job: Job) -> int | None:
+        """How many queued jobs come before; None unless it is queued."""
+        if job.status is not Status.QUEUED:
+            return None
+        earlier = (jobs.c.queued_at < job.queued_at) | ((jobs.c.queued_at == job.queued_at) & (jobs.c.id < job.id))
+        return self._count((jobs.c.status == Status.QUEUED) & jobs.c.deleted_at.is_(None) & earlier)
+
+    def count_active(self, owner: str) -> int:
+        """How many jobs of an owner have not ended."""
+        return self._count((jobs.c.owner == owner) & jobs.c.status.in_(ACTIVE))
+
+    def uses(self, *, checkpoint_id: str | None = None, dataset_id: str | None = None) -> bool:
+        """Whether a job that has not ended needs the checkpoint or the data set."""
+        condition: ColumnElement[bool] = jobs.c.status.in_(ACTIVE)
+        if checkpoint_id is not None:
+            condition &= jobs.c.checkpoint_id == checkpoint_id
+        if dataset_id is not None:
+            condition &= jobs.c.dataset_id == dataset_id
+        return self._count(condition) > 0
+
+    def mark_deleted(self, job_id: str) -> None:
+        """Hide the job from its owner. The reaper removes its files once no worker holds it."""
+        with self._database.write() as connection:
+            connection.execute(
+                update(jobs).where(jobs.c.id == job_id, jobs.c.deleted_at.is_(None)).values(deleted_at=self._clock())
+            )
+
+    def oldest_queued(self) -> datetime | None:
+        """Since when the longest waiting job waits."""
+        query = select(func.min(jobs.c.queued_at)).where(jobs.c.status == Status.QUEUED)
+        with self._database.read() as connection:
+            moment: datetime | None = connection.execute(query).scalar_one()
+            return moment
+
+    def _count(self, condition: ColumnElement[bool]) -> int:
+        with self._database.read() as connection:
+            return connection.execute(select(func.count()).select_from(jobs).where(condition)).scalar_one()
+
+
+def _one(connection: Connection, condition: ColumnElement[bool]) -> Job | None:
+    row = connection.execute(select(jobs).where(condition)).mappings().first()
+    return Job.from_row(row) if row else None
+
+
+def _vanished(job_id: str) -> Job:
+    raise LookupError(f"{job_id} is not there right after its insert")

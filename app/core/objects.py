@@ -1,0 +1,112 @@
+"""Checkpoints and data sets in the database: uploaded once, immutable, read by id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import RowMapping, Table, insert, select, update
+
+from app.core.clock import Clock, utc_now
+from app.core.db.engine import Database
+from app.core.db.tables import checkpoints, datasets
+from app.core.ids import new_id
+
+
+@dataclass(frozen=True)
+class NewObject:
+    """What is known of an upload after the box has read it."""
+
+    owner: str
+    filename: str | None
+    sha256: str  # of the uploaded file
+    size_bytes: int  # of the uploaded file
+    manifest: dict[str, Any]
+    blob: str  # digest of the canonical form
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """A row of ``checkpoints`` or ``datasets``."""
+
+    id: str
+    owner: str
+    filename: str | None
+    sha256: str
+    size_bytes: int
+    manifest: dict[str, Any]
+    blob: str
+    created_at: datetime
+    expires_at: datetime | None
+    deleted_at: datetime | None
+
+    @classmethod
+    def from_row(cls, row: RowMapping) -> StoredObject:
+        """An object from a row of its table."""
+        return cls(**row)
+
+
+class Objects:
+    """One kind of uploaded object: ``Objects.checkpoints(...)`` or ``Objects.datasets(...)``."""
+
+    def __init__(self, database: Database, table: Table, prefix: str, clock: Clock, retention_days: float) -> None:
+        self._database = database
+        self._table = table
+        self._prefix = prefix
+        self._clock = clock
+        self._retention = timedelta(days=retention_days) if retention_days else None
+
+    @classmethod
+    def checkpoints(cls, database: Database, clock: Clock = utc_now, retention_days: float = 0.0) -> Objects:
+        """The checkpoints."""
+        return cls(database, checkpoints, "ckpt", clock, retention_days)
+
+    @classmethod
+    def datasets(cls, database: Database, clock: Clock = utc_now, retention_days: float = 0.0) -> Objects:
+        """The data sets."""
+        return cls(database, datasets, "ds", clock, retention_days)
+
+    def create(self, new: NewObject) -> StoredObject:
+        """Add one."""
+        now = self._clock()
+        stored = StoredObject(
+            id=new_id(self._prefix),
+            owner=new.owner,
+            filename=new.filename,
+            sha256=new.sha256,
+            size_bytes=new.size_bytes,
+            manifest=new.manifest,
+            blob=new.blob,
+            created_at=now,
+            expires_at=now + self._retention if self._retention else None,
+            deleted_at=None,
+        )
+        with self._database.write() as connection:
+            connection.execute(insert(self._table).values(**stored.__dict__))
+        return stored
+
+    def get(self, object_id: str, owner: str | None = None) -> StoredObject | None:
+        """The object, also when deleted or expired (see its fields); with ``owner``, only that owner's."""
+        query = select(self._table).where(self._table.c.id == object_id)
+        if owner is not None:
+            query = query.where(self._table.c.owner == owner)
+        with self._database.read() as connection:
+            row = connection.execute(query).mappings().first()
+        return StoredObject.from_row(row) if row else None
+
+    def find(self, owner: str, limit: int, after: str | None = None) -> list[StoredObject]:
+        """An owner's objects that are not deleted, newest first, older than ``after``."""
+        query = select(self._table).where(self._table.c.owner == owner, self._table.c.deleted_at.is_(None))
+        if after is not None:
+            query = query.where(self._table.c.id < after)
+        query = query.order_by(self._table.c.id.desc()).limit(limit)
+        with self._database.read() as connection:
+            return [StoredObject.from_row(row) for row in connection.execute(query).mappings()]
+
+    def mark_deleted(self, object_id: str) -> None:
+        """Hide it. The reaper removes the blob once nothing refers to it."""
+        with self._database.write() as connection:
+            connection.execute(
+                update(self._table).where(self._table.c.id == object_id).values(deleted_at=self._clock())
+            )
