@@ -21,7 +21,10 @@ from typing import ClassVar
 
 
 class CnetError(Exception):
-    """Root of all errors of the library. ``str(error)`` says what is wrong and what to do."""
+    """Root of all errors of the library. ``str(error)`` says what is wrong and what to do.
+
+    ``phase`` names the pipeline's phase in which it happened, None where it was no run of the pipeline.
+    """
 
     default_code: ClassVar[str] = "error"
 
@@ -29,6 +32,7 @@ class CnetError(Exception):
         super().__init__(detail)
         self.detail = detail
         self.code = code or self.default_code
+        self.phase: str | None = None
 
 
 @dataclass(frozen=True)
