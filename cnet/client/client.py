@@ -1,0 +1,213 @@
+"""The HTTP client of a cnet server.
+
+    with Client("http://127.0.0.1:8000") as client:
+        checkpoint = client.upload_checkpoint(Path("model.pth"))
+        job = client.submit({"checkpoint": checkpoint["id"], "prune": {"name": "magnitude", "sparsity": 0.9}})
+        job = client.wait(job["id"])
+        client.download(job["id"], Path("model.cnet.npz"))
+
+Documents are those of the HTTP contract, as dictionaries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote
+
+import httpx2
+
+from cnet.client.download import fetch
+from cnet.client.errors import ApiError, UnreachableError, WaitTimeoutError
+from cnet.client.transport import Call, Transport, retryable
+
+FINAL = frozenset({"succeeded", "failed", "cancelled", "timed_out"})
+"""The statuses of a job that has ended."""
+
+_CHUNK = 2**20
+_LONGEST_WAIT = 30  # seconds of one waiting request; the server allows 60
+
+
+class Client:
+    """One server, one key. Usable from one thread at a time; a context manager that closes its connections.
+
+    Args:
+        server: the server's address.
+        api_key: None for a loopback server without keys.
+        transport: for tests; None: the network.
+        sleep: how to wait between tries; for tests.
+
+    All methods raise ApiError (the server refused) and UnreachableError (it did not answer, after several tries).
+
+    """
+
+    def __init__(
+        self,
+        server: str = "http://127.0.0.1:8000",
+        api_key: str | None = None,
+        *,
+        transport: httpx2.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._transport = Transport(server, api_key, transport=transport, sleep=sleep)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._transport.close()
+
+    def upload_checkpoint(
+        self, path: Path, *, weights_key: str | None = None, strip_prefix: bool = True
+    ) -> dict[str, Any]:
+        """Upload a checkpoint file; the answer is the contract's Checkpoint. Raises also OSError."""
+        params = {"strip_prefix": str(strip_prefix).lower()}
+        if weights_key is not None:
+            params["weights_key"] = weights_key
+        return self._upload("/v1/checkpoints", path, params)
+
+    def upload_dataset(self, path: Path) -> dict[str, Any]:
+        """Upload a data set file; the answer is the contract's Dataset. Raises also OSError."""
+        return self._upload("/v1/datasets", path, {})
+
+    def validate(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Check a JobSpec without queueing it; the answer has ``estimate`` and ``warnings``."""
+        return self._post("/v1/jobs:validate", spec)
+
+    def submit(self, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """Queue a job; the answer is the contract's Job."""
+        return self._post("/v1/jobs", spec)
+
+    def job(self, job_id: str, *, wait: int = 0) -> dict[str, Any]:
+        """A job as it is now, or after its next change, at most ``wait`` (up to 60) seconds later."""
+        params = {"wait": str(wait)} if wait else {}
+        return self._document(Call("GET", _job(job_id), params=params, timeout=60.0 + wait))
+
+    def jobs(self, *, status: str | None = None, limit: int = 50) -> list[dict[str, Any]]:
+        """The newest jobs, newest first, at most ``limit``."""
+        found: list[dict[str, Any]] = []
+        params = {"status": status} if status else {}
+        while len(found) < limit:
+            page = self._document(
+                Call("GET", "/v1/jobs", params={**params, "limit": str(min(limit - len(found), 200))})
+            )
+            found += page["data"]
+            if not page["has_more"]:
+                break
+            params["after"] = page["next"]
+        return found
+
+    def wait(self, job_id: str, *, timeout: float | None = None) -> dict[str, Any]:
+        """The job once it has ended, however it ended.
+
+        Raises:
+            WaitTimeoutError: it had not after ``timeout`` seconds; it goes on.
+
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        job = self.job(job_id)
+        while job["status"] not in FINAL:
+            left = _LONGEST_WAIT if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                raise WaitTimeoutError(f"job {job_id} had not ended after {timeout:g} s; it goes on")
+            job = self.job(job_id, wait=max(1, min(int(left), _LONGEST_WAIT)))
+        return job
+
+    def events(self, job_id: str, *, after: int = 0) -> Iterator[dict[str, Any]]:
+        """The job's events as they happen, from number ``after`` on, until the final status.
+
+        A connection that breaks is made again where it ended, without a gap and without a repetition.
+        """
+        last, failures = after, 0
+        while True:
+            try:
+                for event in self._events_once(job_id, last):
+                    last, failures = event["id"], 0
+                    yield event
+                    if event["type"] == "status" and event["status"] in FINAL:
+                        return
+                failures += 1
+                if failures > 1 and self.job(job_id)["status"] in FINAL:
+                    return
+            except (ApiError, UnreachableError) as error:
+                failures += 1
+                if failures > 8 or not retryable(error):
+                    raise
+            self._transport.sleep(min(0.25 * 2**failures, 10.0))
+
+    def logs(self, job_id: str) -> str:
+        """The job's log, for people."""
+        return self._transport.send(Call("GET", f"{_job(job_id)}/logs")).text
+
+    def results(self, job_id: str) -> dict[str, Any]:
+        """``{"baseline", "points", "selected"}``."""
+        return self._document(Call("GET", f"{_job(job_id)}/results"))
+
+    def cancel(self, job_id: str) -> dict[str, Any]:
+        """Ask a job to end. Raises ApiError (409) where it has."""
+        return self._post(f"{_job(job_id)}/cancel", None)
+
+    def download(self, job_id: str, path: Path, *, point: int | None = None) -> str:
+        """Write a point's bundle (default: the selected one's) to ``path``, whole or not at all.
+
+        Returns:
+            The file's sha256 in hex, which was checked against what the server says.
+
+        Raises also OSError.
+
+        """
+        params = {} if point is None else {"point": str(point)}
+        return fetch(self._transport, Call("GET", f"{_job(job_id)}/bundle", params=params, timeout=300.0), path)
+
+    def _upload(self, route: str, path: Path, params: dict[str, str]) -> dict[str, Any]:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        call = Call(
+            "POST",
+            route,
+            params={**params, "filename": path.name, "sha256": digest},
+            headers={
+                "Content-Type": "application/octet-stream",
+                "Content-Length": str(path.stat().st_size),
+                "Idempotency-Key": str(uuid.uuid4()),
+            },
+            body=lambda: _chunks(path),
+            timeout=660.0,  # the server reads the file in its box before it answers
+        )
+        return self._document(call)
+
+    def _post(self, route: str, document: Mapping[str, Any] | None) -> dict[str, Any]:
+        headers = {"Idempotency-Key": str(uuid.uuid4())}
+        return self._document(Call("POST", route, headers=headers, json=None if document is None else dict(document)))
+
+    def _document(self, call: Call) -> dict[str, Any]:
+        document = self._transport.json(call)
+        if not isinstance(document, dict):
+            raise UnreachableError(f"what answers at {self._transport.server} is no cnet server")
+        return document
+
+    def _events_once(self, job_id: str, last: int) -> Iterator[dict[str, Any]]:
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(last)}
+        with self._transport.stream(Call("GET", f"{_job(job_id)}/events", headers=headers)) as response:
+            for message in httpx2.EventSource(response):
+                document = message.json() if message.data else None
+                if isinstance(document, dict):
+                    yield document
+
+
+def _job(job_id: str) -> str:
+    return f"/v1/jobs/{quote(job_id, safe='')}"
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            yield chunk
