@@ -62,9 +62,7 @@ def by_name(name: str) -> DType:
     try:
         return _BY_NAME[name]
     except KeyError:
-        raise CheckpointError(
-            f"element type {name!r} is not supported", code="unsupported_dtype"
-        ) from None
+        raise CheckpointError(f"element type {name!r} is not supported", code="unsupported_dtype") from None
 
 
 def by_safetensors(code: str) -> DType:
@@ -72,9 +70,7 @@ def by_safetensors(code: str) -> DType:
     try:
         return _BY_SAFETENSORS[code]
     except KeyError:
-        raise CheckpointError(
-            f"safetensors element type {code!r} is not supported", code="unsupported_dtype"
-        ) from None
+        raise CheckpointError(f"safetensors element type {code!r} is not supported", code="unsupported_dtype") from None
 
 
 def widen(bits: npt.NDArray[np.generic], name: str) -> npt.NDArray[np.generic]:
@@ -85,15 +81,16 @@ def widen(bits: npt.NDArray[np.generic], name: str) -> npt.NDArray[np.generic]:
         name: the element type.
     """
     if name == "bfloat16":
-        return (bits.astype(np.uint32) << 16).view(np.float32).reshape(bits.shape)
+        return np.asarray((bits.astype(np.uint32) << 16).view(np.float32))
     if name in _FLOAT8:
-        return _float8_table(name)[bits]
+        return np.asarray(_float8_table(name)[bits])  # indexing by a scalar's array gives no array
     return bits
 
 
 def narrow(values: npt.NDArray[np.floating], name: str) -> npt.NDArray[np.generic]:
     """Real values as the storage type of ``name``, rounded to nearest, ties to even.
 
+    Beyond the type's range lies infinity; float8_e4m3fn, which has none, stays at its largest value.
     ``narrow(widen(bits, name), name)`` gives back ``bits`` for every value but NaN payloads.
     """
     dtype = by_name(name)
@@ -101,7 +98,7 @@ def narrow(values: npt.NDArray[np.floating], name: str) -> npt.NDArray[np.generi
         return _round_bfloat16(np.asarray(values, np.float32))
     if name in _FLOAT8:
         return _round_to_table(np.asarray(values, np.float32), _float8_table(name))
-    with np.errstate(over="ignore"):  # beyond the type's range is infinity, as in every framework
+    with np.errstate(over="ignore"):
         return values.astype(dtype.numpy)
 
 
@@ -109,9 +106,9 @@ _FLOAT8 = {"float8_e4m3fn": (4, 3, 7), "float8_e5m2": (5, 2, 15)}  # exponent bi
 
 
 def _round_bfloat16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
-    bits = values.view(np.uint32) if values.flags.c_contiguous else np.ascontiguousarray(values).view(np.uint32)
-    rounded = (bits + (np.uint32(0x7FFF) + ((bits >> 16) & 1))) >> 16
-    quiet_nan = (bits >> 16) | np.uint32(0x40)
+    bits = values.view(np.uint32).astype(np.uint64)  # wider, so that NaN bits do not overflow
+    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+    quiet_nan = (bits >> 16) | 0x40
     return np.where(np.isnan(values), quiet_nan, rounded).astype(np.uint16)
 
 
@@ -132,15 +129,14 @@ def _float8_table(name: str) -> npt.NDArray[np.float32]:
     return np.where(code & 0x80, -table, table).astype(np.float32)
 
 
-def _round_to_table(
-    values: npt.NDArray[np.float32], table: npt.NDArray[np.float32]
-) -> npt.NDArray[np.uint8]:
-    positive = table[:128]
-    finite = positive[np.isfinite(positive)].astype(np.float64)
+def _round_to_table(values: npt.NDArray[np.float32], table: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
+    """Nearest entry of ``table``, whose lower half ascends from 0; an even code means an even mantissa."""
+    finite = table[:128][np.isfinite(table[:128])].astype(np.float64)
+    steps = np.append(finite, 2 * finite[-1] - finite[-2])  # what rounds to the step after the last overflows
+    largest = len(finite) if np.any(np.isinf(table)) else len(finite) - 1
     magnitude = np.abs(values).astype(np.float64)
-    upper = np.clip(np.searchsorted(finite, magnitude), 1, len(finite) - 1)
-    lower = upper - 1
-    up, down = finite[upper] - magnitude, magnitude - finite[lower]
-    code = np.where((up < down) | ((up == down) & (upper % 2 == 0)), upper, lower).astype(np.uint8)
-    code = np.where(np.isnan(values), 0x7F, code).astype(np.uint8)
+    upper = np.clip(np.searchsorted(steps, magnitude), 1, len(finite))
+    up, down = steps[upper] - magnitude, magnitude - steps[upper - 1]
+    code = np.where((up < down) | ((up == down) & (upper % 2 == 0)), upper, upper - 1)
+    code = np.where(np.isnan(values), 0x7F, np.minimum(code, largest))
     return np.where(np.signbit(values), code | 0x80, code).astype(np.uint8)

@@ -18,7 +18,7 @@ class Symbols:
         centroids: float32 (float64 for a float64 net), shape (k,), finite, ascending, no duplicates.
 
     Quantizer ``none`` keeps the values: ``labels`` is None and ``centroids`` holds one value a kept weight, in order
-    of w_net.
+    of w_net. Only there may a kept value be zero: a negative one (-0.0), whose sign the mask alone would lose.
     """
 
     keep: npt.NDArray[np.bool_]
@@ -32,8 +32,11 @@ class Symbols:
 
     @property
     def sparsity(self) -> float:
-        """Fraction of w_net that is exactly zero by the mask; 0 for an empty net."""
-        return 1.0 - float(np.count_nonzero(self.keep)) / len(self.keep) if len(self.keep) else 0.0
+        """Fraction of w_net that is zero, counted; 0 for an empty net."""
+        if not len(self.keep):
+            return 0.0
+        kept = np.count_nonzero(self.centroids) if self.labels is None else np.count_nonzero(self.keep)
+        return float(len(self.keep) - kept) / len(self.keep)
 
     def vector(self) -> npt.NDArray[np.floating]:
         """w_net as decoded: shape (n,), type of ``centroids``, zero where pruned."""

@@ -130,7 +130,7 @@ class Weights:
     def vector(self) -> npt.NDArray[np.floating]:
         """w_net: float32, or float64 where any compressible tensor is float64. A new array, shape (n,)."""
         dtype = np.float64 if any(self[n].dtype == "float64" for n in self.compressible) else np.float32
-        vector = np.empty(self.compressible_parameters, dtype)
+        vector: npt.NDArray[np.floating] = np.empty(self.compressible_parameters, dtype)
         for name, part in self.slices():
             vector[part] = self[name].values().reshape(-1)
         return vector
@@ -153,7 +153,5 @@ class Weights:
 
     def with_arrays(self, arrays: dict[str, npt.NDArray[np.generic]]) -> Weights:
         """The same weights with some arrays (in storage types) replaced; tied copies follow."""
-        tensors = tuple(
-            Tensor(t.name, t.dtype, arrays.get(self.copies.get(t.name, t.name), t.data)) for t in self
-        )
+        tensors = tuple(Tensor(t.name, t.dtype, arrays.get(self.copies.get(t.name, t.name), t.data)) for t in self)
         return replace(self, tensors=tensors)

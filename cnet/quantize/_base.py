@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.registry import Part, Registry
+from cnet.symbols import Symbols
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,17 @@ class Quantizer(Part):
     @abstractmethod
     def quantize(self, values: npt.NDArray[np.floating], clusters: int | None) -> Codebook:
         """Labels and centroids for ``values``, shape (kept,), of which none needs to be zero."""
+
+    def symbols(self, vector: npt.NDArray[np.floating], keep: npt.NDArray[np.bool_], clusters: int | None) -> Symbols:
+        """The symbols of w_net.
+
+        Args:
+            vector: w_net, shape (n,), float32 or float64.
+            keep: the pruner's mask, shape (n,).
+            clusters: one of ``levels()``.
+        """
+        codebook = self.quantize(vector[keep], clusters)
+        return Symbols(keep, codebook.labels, codebook.centroids)
 
 
 QUANTIZERS: Registry[Quantizer] = Registry("quantizer", "cnet.quantize")
