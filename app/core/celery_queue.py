@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from celery import Celery
@@ -36,10 +37,13 @@ def celery_options(broker: str) -> dict[str, Any]:
         "task_ignore_result": True,
         "task_serializer": "json",
         "accept_content": ["json"],
+        "worker_pool": "prefork",  # the supervisor is a process of its own, and its main thread
+        "worker_concurrency": 1,  # one job a worker: a job has its GPU and its cores to itself
         "worker_disable_prefetch": True,
         "worker_prefetch_multiplier": 1,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "worker_hijack_root_logger": False,
+        "worker_redirect_stdouts": False,
         "worker_send_task_events": False,
         "worker_soft_shutdown_timeout": 0.0,
         "enable_utc": True,
@@ -60,15 +64,23 @@ class CeleryQueue:
         except (OperationalError, RedisError, OSError) as error:
             raise UnavailableError("the queue does not answer") from error
 
+    def depth(self) -> int:
+        """As ``JobQueue.depth``."""
+        return int(self._ask(lambda client: client.llen(QUEUE)))
+
     def ping(self) -> None:
         """As ``JobQueue.ping``."""
-        try:
-            with self._app.connection_for_write(connect_timeout=_SEND_SECONDS) as connection:
-                connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=_SEND_SECONDS)
-                connection.default_channel.client.ping()
-        except (OperationalError, RedisError, OSError) as error:
-            raise UnavailableError("the queue does not answer") from error
+        self._ask(lambda client: client.ping())
 
     def close(self) -> None:
         """Close all connections."""
         self._app.close()
+
+    def _ask(self, question: Callable[[Any], Any]) -> Any:
+        """The broker's answer to a question to its Redis client."""
+        try:
+            with self._app.connection_for_write(connect_timeout=_SEND_SECONDS) as connection:
+                connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=_SEND_SECONDS)
+                return question(connection.default_channel.client)
+        except (OperationalError, RedisError, OSError) as error:
+            raise UnavailableError("the queue does not answer") from error

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
@@ -38,18 +39,41 @@ class Outbox:
         return sent
 
     def republish_stale(self, seconds: float) -> int:
-        """Write a new message for each job that is queued, and whose last message is older than ``seconds``."""
+        """Write a new message for each job that is queued, and whose last message is older than ``seconds``.
+
+        Nothing is written while as many messages wait as jobs: then the jobs wait for workers, not for messages, and
+        a queue that is busy for hours does not fill up. A queue that workers empty is never in that state for long.
+        """
         limit = self._clock() - timedelta(seconds=seconds)
         fresh = select(outbox.c.id).where(
             outbox.c.job_id == jobs.c.id, outbox.c.sent_at.is_(None) | (outbox.c.sent_at > limit)
         )
-        stale = select(jobs.c.id).where(jobs.c.status == Status.QUEUED, jobs.c.deleted_at.is_(None), ~fresh.exists())
+        queued = (jobs.c.status == Status.QUEUED) & jobs.c.deleted_at.is_(None)
+        with self._database.read() as connection:
+            waiting = connection.execute(select(func.count()).select_from(jobs).where(queued)).scalar_one()
+        if not waiting or self._depth() >= waiting:
+            return 0
         with self._database.write() as connection:
-            ids = list(connection.execute(stale.order_by(jobs.c.queued_at)).scalars())
+            stale = select(jobs.c.id).where(queued, ~fresh.exists()).order_by(jobs.c.queued_at)
+            ids = list(connection.execute(stale).scalars())
             rows = [{"job_id": job_id, "created_at": self._clock()} for job_id in ids]
             if rows:
                 connection.execute(insert(outbox), rows)
         return len(ids)
+
+    def forget_sent(self, seconds: float) -> int:
+        """Delete messages that were sent so long ago, of jobs that no longer wait; returns how many."""
+        limit = self._clock() - timedelta(seconds=seconds)
+        waiting = select(jobs.c.id).where(jobs.c.id == outbox.c.job_id, jobs.c.status == Status.QUEUED)
+        with self._database.write() as connection:
+            return connection.execute(delete(outbox).where(outbox.c.sent_at < limit, ~waiting.exists())).rowcount
+
+    def _depth(self) -> int:
+        """Messages that wait; so many as never to republish where the broker does not answer."""
+        try:
+            return self._queue.depth()
+        except UnavailableError:
+            return sys.maxsize
 
     def _mark(self, message_id: int) -> None:
         with self._database.write() as connection:

@@ -16,6 +16,9 @@ class JobQueue(Protocol):
     def send(self, job_id: str) -> None:
         """Raises UnavailableError where the broker does not answer."""
 
+    def depth(self) -> int:
+        """How many messages wait. Raises UnavailableError where the broker does not answer."""
+
     def ping(self) -> None:
         """Raises UnavailableError where the broker does not answer."""
 
@@ -31,6 +34,11 @@ class MemoryQueue:
         """As ``JobQueue.send``."""
         self.ping()
         self.sent.append(job_id)
+
+    def depth(self) -> int:
+        """As ``JobQueue.depth``: nobody takes from this queue."""
+        self.ping()
+        return len(self.sent)
 
     def ping(self) -> None:
         """As ``JobQueue.ping``."""

@@ -36,6 +36,7 @@ class Settings(BaseSettings):
     stop_grace_seconds: float = Field(default=5.0, gt=0, description="From SIGTERM to SIGKILL of a runner.")
     reap_seconds: float = Field(default=5.0, gt=0, description="Between two rounds of the reaper.")
     republish_seconds: float = Field(default=30.0, gt=0, description="A queued job not taken is sent again.")
+    threads: int = Field(default=0, ge=0, description="CPU threads of one job; 0: all that its worker may use.")
     time_limit_seconds: int = Field(default=7 * 86400, ge=1, description="Longest run of one job.")
     max_active_jobs: int = Field(default=1000, ge=1, description="Active jobs of one owner; beyond it 429.")
 

@@ -13,7 +13,8 @@ class BlobStore(Protocol):
     def put_file(self, source: Path) -> str:
         """Store the content of ``source`` and return its digest; ``source`` may be moved or left. Idempotent.
 
-        Raises StorageFullError; nothing is half stored then.
+        Content that is there already counts as stored now (see ``discard``). Raises StorageFullError; nothing is half
+        stored then.
         """
 
     def path(self, digest: str) -> Path:
@@ -24,6 +25,12 @@ class BlobStore(Protocol):
 
     def delete(self, digest: str) -> None:
         """Forget it; no error where it is not there."""
+
+    def discard(self, digest: str, before: float) -> bool:
+        """Forget it unless it was stored, or stored again, since ``before`` (POSIX time); whether it is gone.
+
+        Safe beside a ``put_file`` of the same content: either that one counts, or it stores the content anew.
+        """
 
     def digests(self) -> Iterator[str]:
         """Everything that is stored."""

@@ -25,7 +25,7 @@ class LocalBlobs:
         """As ``BlobStore.put_file``."""
         digest = file_sha256(source)
         target = self._path(digest)
-        if target.exists():
+        if _touched(target):
             return digest
         try:
             self._store(source, target)
@@ -49,6 +49,22 @@ class LocalBlobs:
     def delete(self, digest: str) -> None:
         """As ``BlobStore.delete``."""
         self._path(digest).unlink(missing_ok=True)
+
+    def discard(self, digest: str, before: float) -> bool:
+        """As ``BlobStore.discard``."""
+        path = self._path(digest)
+        aside = path.with_name(f".gone-{digest}")
+        try:
+            if path.stat().st_mtime >= before:
+                return False
+            path.replace(aside)  # from here on put_file does not find it
+        except FileNotFoundError:
+            return True
+        if aside.stat().st_mtime >= before:  # it was stored again in between
+            aside.replace(path)
+            return False
+        aside.unlink()
+        return True
 
     def digests(self) -> Iterator[str]:
         """As ``BlobStore.digests``."""
@@ -74,6 +90,15 @@ class LocalBlobs:
             sync_folder(target.parent)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _touched(path: Path) -> bool:
+    """Whether ``path`` exists; its time of storing is now, then."""
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def file_sha256(path: Path) -> str:

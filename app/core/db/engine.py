@@ -9,9 +9,12 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.pool import NullPool
 
 _BUSY_SECONDS = 30
+#: Raised where the database does not answer for a while: a lock held too long, a server that restarts.
+TRANSIENT = (OperationalError, InterfaceError)
 
 
 def _strict_json(value: Any) -> str:

@@ -58,7 +58,7 @@ class Lifecycle:
             "lease_until": now + timedelta(seconds=lease_seconds),
         }
         with self._database.write() as connection:
-            free = (jobs.c.status == Status.QUEUED) & ~jobs.c.cancel_requested
+            free = (jobs.c.status == Status.QUEUED) & ~jobs.c.cancel_requested & jobs.c.deleted_at.is_(None)
             if not _changed(connection, update(jobs).where(jobs.c.id == job_id, free).values(values)):
                 return None
             row = connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one()
@@ -75,6 +75,13 @@ class Lifecycle:
             )
             row = connection.execute(query).first()
             return Lease(job_id, attempt, until, bool(row[0])) if row else None
+
+    def held(self, job_id: str, attempt: int) -> Job | None:
+        """The job while this attempt holds it, also where its owner has deleted it; None once ended or fenced."""
+        query = select(jobs).where(*_held(job_id, attempt))
+        with self._database.read() as connection:
+            row = connection.execute(query).mappings().first()
+            return Job.from_row(row) if row else None
 
     def report(
         self,
@@ -159,18 +166,36 @@ class Lifecycle:
         elif lost >= max_lost:
             values |= {"status": Status.FAILED, "ended_at": now, **_worker_lost(job, lost)}
         else:
-            values |= {"status": Status.QUEUED, "queued_at": now, "ran_seconds": job.ran_seconds + _ran(job, now)}
+            values |= _requeued(job, now)
+        late = jobs.c.lease_until.is_(None) | (jobs.c.lease_until < now)
+        conditions = [*_held(job.id, job.attempt), jobs.c.status == job.status, *([] if holder else [late])]
         with self._database.write() as connection:
-            late = jobs.c.lease_until.is_(None) | (jobs.c.lease_until < now)
-            conditions = [*_held(job.id, job.attempt), jobs.c.status == job.status, *([] if holder else [late])]
             if not _changed(connection, update(jobs).where(*conditions).values(values)):
                 return None
-            status: Status = values["status"]
-            if status is Status.QUEUED:
-                connection.execute(insert(outbox).values(job_id=job.id, created_at=now))
-            append(connection, job.id, now, [("log", {"log": f"attempt {job.attempt} lost its worker"})])
-            append(connection, job.id, now, [("status", _status_data(_end_of(values)))])
-            return status
+            return _released(connection, job, now, values, f"attempt {job.attempt} lost its worker")
+
+    def hand_back(self, job_id: str, attempt: int) -> Status | None:
+        """Send a job back to the queue because its worker shuts down: no loss is counted.
+
+        Only its holder may do so, after the run was stopped. Its running time so far counts against its time limit.
+
+        Returns:
+            The new status (``cancelled`` where that was asked for meanwhile), or None where the lease is lost.
+        """
+        now = self._clock()
+        with self._database.write() as connection:
+            query = select(jobs).where(*_held(job_id, attempt)).with_for_update()
+            row = connection.execute(query).mappings().first()
+            if row is None:
+                return None
+            job = Job.from_row(row)
+            values: dict[str, Any] = {"lease_until": None}
+            if job.status is Status.CANCELLING:
+                values |= {"status": Status.CANCELLED, "ended_at": now}
+            else:
+                values |= _requeued(job, now)
+            connection.execute(update(jobs).where(jobs.c.id == job_id).values(values))
+            return _released(connection, job, now, values, f"attempt {attempt} was handed back: its worker shuts down")
 
 
 _PROGRESS = 0.005  # less is noise of reporting
@@ -181,6 +206,19 @@ def _ran(job: Job, now: datetime) -> float:
     if job.started_at is None:
         return 0.0
     return max((min(job.lease_until or now, now) - job.started_at).total_seconds(), 0.0)
+
+
+def _requeued(job: Job, now: datetime) -> dict[str, Any]:
+    return {"status": Status.QUEUED, "queued_at": now, "ran_seconds": job.ran_seconds + _ran(job, now)}
+
+
+def _released(connection: Connection, job: Job, now: datetime, values: dict[str, Any], log: str) -> Status:
+    """Add what goes with a job's leaving its worker: a message where it is queued again, and events."""
+    status: Status = values["status"]
+    if status is Status.QUEUED:
+        connection.execute(insert(outbox).values(job_id=job.id, created_at=now))
+    append(connection, job.id, now, [("log", {"log": log}), ("status", _status_data(_end_of(values)))])
+    return status
 
 
 def _end_of(values: dict[str, Any]) -> End:
