@@ -16,6 +16,7 @@ from cnet.quantize import QUANTIZERS, Quantizer
 from cnet.registry import OneOf, Strict
 from cnet.training.architectures import ARCHITECTURES, Architecture
 from cnet.training.config import Baseline, Recover, Training
+from cnet.training.config import Preprocess as Preprocess
 from cnet.weights import Selection
 
 Pattern = Annotated[str, Field(min_length=1, max_length=500)]
@@ -46,15 +47,6 @@ class Compressible(Strict):
     def selection(self) -> Selection:
         """The same as the library's value type."""
         return Selection(self.include, self.exclude)
-
-
-class Preprocess(Strict):
-    """What is done to images before the net sees them: (x - mean) / std a channel, after uint8 is scaled to 0..1."""
-
-    mean: tuple[float, ...] = Field(default=(0.0,), min_length=1, max_length=1024, strict=False)
-    std: tuple[Annotated[float, Field(gt=0.0)], ...] = Field(
-        default=(1.0,), min_length=1, max_length=1024, strict=False
-    )
 
 
 class JobSpec(Strict):

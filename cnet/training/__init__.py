@@ -1,0 +1,1 @@
+"""Training and evaluation of nets. Torch is imported here and nowhere else in the library."""

@@ -55,6 +55,15 @@ class Training(Strict):
     )
 
 
+class Preprocess(Strict):
+    """What is done to images before the net sees them: (x - mean) / std a channel, after uint8 is scaled to 0..1."""
+
+    mean: tuple[float, ...] = Field(default=(0.0,), min_length=1, max_length=1024, strict=False)
+    std: tuple[Annotated[float, Field(gt=0.0)], ...] = Field(
+        default=(1.0,), min_length=1, max_length=1024, strict=False
+    )
+
+
 class Baseline(Strict):
     """Training from scratch; what is left out is as in ``training``."""
 

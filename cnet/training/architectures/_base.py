@@ -7,23 +7,17 @@ The description needs no torch, so that the front end can hold a checkpoint agai
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 
 from cnet.registry import Part, Registry
-from cnet.training.layers import Layer
+from cnet.training.layers import Layer, TensorShape
 
-
-@dataclass(frozen=True)
-class TensorShape:
-    """One tensor of an architecture. ``optional`` ones (num_batches_tracked) a checkpoint may leave out."""
-
-    name: str
-    shape: tuple[int, ...]
-    optional: bool = False
+__all__ = ["ARCHITECTURES", "Architecture", "TensorShape"]
 
 
 class Architecture(Part):
     """A network for images of one shape and a number of classes."""
+
+    name: str
 
     @abstractmethod
     def layers(self, input_shape: tuple[int, int, int], classes: int) -> Layer:
@@ -35,7 +29,17 @@ class Architecture(Part):
 
         Raises:
             SpecError: the images are too small for the net.
+
         """
+
+    def tensors(self, input_shape: tuple[int, int, int], classes: int) -> tuple[TensorShape, ...]:
+        """All tensors of the network, with the names and in the order of PyTorch's ``state_dict``.
+
+        Raises:
+            SpecError: the images are too small for the net.
+
+        """
+        return tuple(self.layers(input_shape, classes).tensors(input_shape))
 
 
 ARCHITECTURES: Registry[Architecture] = Registry("architecture", "cnet.training.architectures")

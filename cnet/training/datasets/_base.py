@@ -34,7 +34,7 @@ class Dataset:
     @property
     def classes(self) -> int:
         """Number of classes: the largest label plus one."""
-        return 1 + int(max(self.y_train.max(), self.y_test.max()))
+        return 1 + max(int(labels.max()) for labels in (self.y_train, self.y_test) if len(labels))
 
 
 class BuiltinDataset(Part):

@@ -1,0 +1,88 @@
+"""CNET: fine-tuning with the compressibility loss, which drives weights to a few shared magnitudes and zero."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from cnet.errors import SpecError
+from cnet.methods._base import METHODS, Method
+from cnet.registry import Strict
+
+if TYPE_CHECKING:
+    import torch
+
+Strength = Annotated[float, Field(ge=0.0, le=1000.0)]
+
+
+class Ramp(Strict):
+    """A strength that grows by the epoch."""
+
+    start: Strength = Field(default=0.0, description="λ in the first epoch.")
+    step: Strength = Field(default=0.007, description="What λ grows by at the end of each epoch.")
+
+
+@METHODS.register("cnet")
+class Cnet(Method):
+    """Adds λ ‖w‖₁/‖w‖₂ of the whole net (eq. alt2), or Σ λᵢ ‖wᵢ‖₁/‖wᵢ‖₂ by layers (eq. alt1), to the task loss.
+
+    One of ``lambda``, ``ramp`` and ``layers``; none of them is the ramp from 0 by 0.007 an epoch (CNET_ramp).
+    """
+
+    summary: ClassVar[str] = "Compressibility loss, network-wide or by layers, with a fixed or a growing strength."
+    source: ClassVar[str] = "Compressibility Loss for Neural Network Weights, 2019"
+
+    name: Literal["cnet"] = "cnet"
+    lambda_: Strength | None = Field(default=None, alias="lambda", description="Fixed λ of the network-wide loss.")
+    ramp: Ramp | None = Field(
+        default=None, description="λ that grows each epoch; start 0 and step 0.007 where nothing is given."
+    )
+    layers: dict[Annotated[str, Field(min_length=1, max_length=500)], Strength] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=1000,
+        description="Layer-wise loss: tensor name or pattern (* and ?) to λ; the first that fits a tensor counts.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_strength(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        strengths = [key for key in ("lambda", "lambda_", "ramp", "layers") if given.get(key) is not None]
+        if len(strengths) > 1:
+            raise ValueError("give one of lambda, ramp and layers, not several")
+        return given if strengths else {**given, "ramp": {}}
+
+    def penalty(self, weights: Mapping[str, torch.nn.Parameter], epoch: int) -> torch.Tensor | None:
+        """λ of this epoch times the loss of all ``weights``, or the sum over the layers.
+
+        Raises:
+            SpecError: a pattern in ``layers`` fits no compressible tensor.
+
+        """
+        from cnet.training import compressibility
+
+        if self.layers is not None:
+            strengths = self._by_layer(tuple(weights))
+            return compressibility.layerwise([weights[name] for name in strengths], tuple(strengths.values()))
+        strength = self.strength(epoch)
+        return strength * compressibility.compressibility(tuple(weights.values())) if strength else None
+
+    def strength(self, epoch: int) -> float | None:
+        """λ of the network-wide loss in this epoch; None where each layer has its own."""
+        if self.lambda_ is not None:
+            return self.lambda_
+        return None if self.ramp is None else self.ramp.start + epoch * self.ramp.step
+
+    def _by_layer(self, names: tuple[str, ...]) -> dict[str, float]:
+        """The strength of each tensor that a pattern fits."""
+        patterns = self.layers or {}
+        for pattern in patterns:
+            if not any(fnmatchcase(name, pattern) for name in names):
+                raise SpecError(f"method.layers: {pattern!r} fits no compressible tensor of the net")
+        found = {name: next((p for p in patterns if fnmatchcase(name, p)), None) for name in names}
+        return {name: patterns[pattern] for name, pattern in found.items() if pattern is not None}

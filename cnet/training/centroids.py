@@ -1,0 +1,96 @@
+"""Training of shared values: each centroid moves, and with it every weight that carries its label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+from torch.nn import Parameter
+
+from cnet.symbols import Symbols
+from cnet.training.recover import Free
+
+
+class Shared(Free):
+    """Weights that are looked up in trained centroids; labels stay, pruned weights stay zero.
+
+    The gradient of a centroid is the sum over its members (Deep Compression, section 3.3). It is divided by their
+    number, which makes a plain gradient step the projection of the step that free weights would take, and keeps one
+    learning rate right for centroids of ten members and of ten thousand; Adam does not see the difference. Biases
+    and batch norm are trained along, in the bundle they cost the same bytes whatever they are.
+
+    Args:
+        weights: the compressible tensors in order of w_net.
+        symbols: mask, labels and centroids; ``labels`` is not None.
+
+    """
+
+    def __init__(self, weights: Sequence[Tensor], symbols: Symbols) -> None:
+        if symbols.labels is None:
+            raise ValueError("there are no shared values to train")
+        self._weights = list(weights)
+        device = weights[0].device
+        count = len(symbols.centroids)
+        index = np.full(len(symbols.keep), count, np.int64)  # one place more, for the pruned
+        index[symbols.keep] = symbols.labels
+        self._index = torch.from_numpy(index).to(device)
+        members = torch.bincount(torch.from_numpy(index), minlength=count + 1)[:count]
+        self._members = members.clamp(min=1).to(device, torch.float32)
+        self._centroids = Parameter(torch.from_numpy(symbols.centroids.astype(np.float32)).to(device))
+        self.after_step()
+
+    def parameters(self, module: torch.nn.Module) -> list[Parameter]:
+        """The centroids, and everything that is not looked up in them."""
+        looked_up = {id(weight) for weight in self._weights}
+        return [self._centroids, *(p for p in module.parameters() if id(p) not in looked_up)]
+
+    def before_step(self) -> None:
+        """Gather the gradients of the members into their centroid's."""
+        flat = torch.cat([_gradient(weight).reshape(-1) for weight in self._weights])
+        sums = torch.zeros(len(self._centroids) + 1, dtype=flat.dtype, device=flat.device)
+        sums.index_add_(0, self._index, flat)
+        self._centroids.grad = sums[:-1] / self._members
+        for weight in self._weights:
+            weight.grad = None
+
+    def after_step(self) -> None:
+        """Look the weights up again."""
+        with torch.no_grad():
+            padded = torch.cat([self._centroids.detach(), self._centroids.new_zeros(1)])
+            values = torch.split_with_sizes(padded[self._index], [weight.numel() for weight in self._weights])
+            for weight, value in zip(self._weights, values, strict=True):
+                weight.copy_(value.view_as(weight))
+
+    def state_dict(self) -> dict[str, Any]:
+        """The centroids."""
+        return {"centroids": self._centroids.detach().clone()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take the centroids back."""
+        with torch.no_grad():
+            self._centroids.copy_(state["centroids"])
+        self.after_step()
+
+    def centroids(self) -> npt.NDArray[np.float32]:
+        """The centroids as they are now, in the order of the labels."""
+        values: npt.NDArray[np.float32] = self._centroids.detach().cpu().numpy()
+        return values
+
+
+def sorted_symbols(symbols: Symbols, centroids: npt.NDArray[np.float32]) -> Symbols:
+    """``symbols`` with new values of its centroids: ascending, those that became equal merged, labels following."""
+    values = centroids.astype(symbols.centroids.dtype) + 0  # -0 becomes 0
+    distinct, place = np.unique(values, return_inverse=True)
+    if symbols.labels is None:
+        raise ValueError("there are no shared values to sort")
+    if len(distinct) <= 256:
+        return Symbols(symbols.keep, place.astype(np.uint8)[symbols.labels], distinct)
+    return Symbols(symbols.keep, place.astype(np.uint16)[symbols.labels], distinct)
+
+
+def _gradient(weight: Tensor) -> Tensor:
+    return torch.zeros_like(weight) if weight.grad is None else weight.grad

@@ -1,0 +1,103 @@
+"""Between ``Weights`` (NumPy, any element type) and a module (torch, float32)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from cnet import dtypes
+from cnet.training.architectures import Architecture
+from cnet.training.assemble import assemble
+from cnet.training.match import check_match, mismatch, output_count
+from cnet.weights import Selection, Tensor, Weights
+
+Array = npt.NDArray[np.generic]
+
+
+def fresh(architecture: Architecture, input_shape: tuple[int, int, int], classes: int, seed: int) -> nn.Module:
+    """A module with random weights from ``seed``. Raises SpecError where the images are too small."""
+    return assemble(architecture.layers(input_shape, classes), input_shape, seed)
+
+
+def to_module(
+    architecture: Architecture, input_shape: tuple[int, int, int], classes: int, weights: Weights
+) -> nn.Module:
+    """A float32 module on the CPU that holds ``weights``; tied tensors share one parameter.
+
+    Raises:
+        ArchitectureMismatchError: names, shapes or kinds of numbers are not the architecture's.
+        DatasetError: the net has fewer outputs than the data set has classes.
+        SpecError: the images are too small.
+
+    """
+    shapes = {tensor.name: tensor.shape for tensor in weights}
+    check_match(architecture, input_shape, classes, shapes)
+    outputs = output_count(architecture, input_shape, shapes) or classes
+    module = fresh(architecture, input_shape, outputs, seed=0)
+    state = module.state_dict()
+    _check_kinds(architecture, weights, state)
+    _tie(module, weights)
+    values = {t.name: torch.from_numpy(_like(t, state[t.name])) for t in weights}
+    module.load_state_dict(values, strict=False)
+    return module
+
+
+def from_module(module: nn.Module, like: Weights) -> Weights:
+    """The module's tensors in the order, the element types and with the compressible tensors of ``like``."""
+    state = module.state_dict()
+    return like.with_arrays({t.name: _storage(state[t.name], t.dtype) for t in like})
+
+
+def initial(module: nn.Module, selection: Selection) -> Weights:
+    """A fresh module's tensors as ``Weights``."""
+    tensors = [
+        Tensor(name, str(value.dtype).removeprefix("torch."), value.detach().cpu().numpy().copy())
+        for name, value in module.state_dict().items()
+    ]
+    return Weights.select(tensors, selection)
+
+
+def digest(weights: Weights) -> str:
+    """Hex SHA-256 of names, types, shapes and bytes of all tensors, and of which are compressible."""
+    total = hashlib.sha256(repr((weights.compressible, weights.tied)).encode())
+    for tensor in weights:
+        total.update(repr((tensor.name, tensor.dtype, tensor.shape)).encode())
+        total.update(np.ascontiguousarray(tensor.data).data)
+    return total.hexdigest()
+
+
+def _check_kinds(architecture: Architecture, weights: Weights, state: Mapping[str, torch.Tensor]) -> None:
+    wrong = [
+        f"{t.name} holds {t.dtype} in the checkpoint and real numbers in {architecture.name}"
+        for t in weights
+        if state[t.name].is_floating_point() and not dtypes.by_name(t.dtype).floating
+    ]
+    if wrong:
+        raise mismatch(architecture.name, (), (), wrong)
+
+
+def _tie(module: nn.Module, weights: Weights) -> None:
+    """Let tied names share the parameter of the first, so that training cannot part them."""
+    parameters = dict(module.named_parameters())
+    for name, first in weights.copies.items():
+        if name in parameters and first in parameters:
+            owner, _, attribute = name.rpartition(".")
+            module.get_submodule(owner).register_parameter(attribute, parameters[first])
+
+
+def _like(tensor: Tensor, target: torch.Tensor) -> Array:
+    dtype: npt.DTypeLike = np.float32 if target.is_floating_point() else np.int64
+    with np.errstate(over="ignore"):  # a float64 beyond float32 is infinity, and the loss will say so
+        return tensor.values().astype(dtype)
+
+
+def _storage(value: torch.Tensor, dtype: str) -> Array:
+    array = value.detach().cpu().numpy()
+    if value.is_floating_point():
+        return dtypes.narrow(array, dtype)
+    return array.astype(dtypes.by_name(dtype).numpy)

@@ -1,0 +1,202 @@
+"""The training loop: epochs of batches, saved after each, stopped on request."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.nn import Parameter, functional
+
+from cnet.errors import TrainingError
+from cnet.methods import Method
+from cnet.observer import Observer, check_stop
+from cnet.training import state
+from cnet.training.batches import Images, batch_count, epoch_batches, generator
+from cnet.training.compressibility import compressibility
+from cnet.training.config import Training
+from cnet.training.optimize import learning_rate, make_optimizer
+from cnet.training.recover import Free
+
+OnFraction = Callable[[float], None]
+_LOOK_EVERY = 64  # batches between looks at the loss, each of which waits for the device
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One training of a job.
+
+    Attributes:
+        name: such as ``finetune``; names the metrics and, with the seed, the random numbers.
+        training: epochs, optimizer and the rest.
+        method: what is added to the task loss, if anything.
+        keep: bool, shape (n,): entries of w_net that are not pinned at zero; None pins nothing.
+        state: the file that keeps the stage's state after each epoch; None keeps none.
+
+    """
+
+    name: str
+    training: Training
+    method: Method | None = None
+    keep: npt.NDArray[np.bool_] | None = None
+    state: Path | None = None
+
+    def identity(self, *inputs: str) -> str:
+        """Digest of what the stage's result depends on: its own settings and the digests of its ``inputs``."""
+        method = "none" if self.method is None else self.method.model_dump_json(by_alias=True)
+        keep = "none" if self.keep is None else hashlib.sha256(np.packbits(self.keep).tobytes()).hexdigest()
+        parts = (self.name, self.training.model_dump_json(), method, keep, *inputs)
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """Trains one module for one stage.
+
+    Attributes:
+        module: float32, on the device; changed in place.
+        weights: its compressible parameters by name, in order of w_net.
+        images: the training split.
+        stage: what to do.
+        observer: told of each epoch, asked before each batch whether to stop.
+        pinning: what ties the weights down.
+
+    """
+
+    module: nn.Module
+    weights: Mapping[str, Parameter]
+    images: Images
+    stage: Stage
+    observer: Observer
+    pinning: Free
+
+    def run(self, identity: str, on_fraction: OnFraction) -> None:
+        """All epochs that are left.
+
+        Args:
+            identity: digest that a saved state has to carry to be taken up.
+            on_fraction: told after each batch how much of the stage is done, 0..1, rising.
+
+        Raises:
+            TrainingError: (``diverged``) the loss is infinite or no number.
+            StoppedError: the observer asks to stop; what the state file holds can be taken up again.
+
+        """
+        training, file = self.stage.training, self.stage.state
+        optimizer = make_optimizer(training.optimizer, self.pinning.parameters(self.module))
+        first = self._resume(optimizer, identity)
+        for epoch in range(first, training.epochs):
+            self._epoch(optimizer, epoch, on_fraction)
+            if file is not None:
+                state.save(file, identity, self._progress(optimizer, epoch + 1))
+        on_fraction(1.0)
+
+    def _resume(self, optimizer: torch.optim.Optimizer, identity: str) -> int:
+        file = self.stage.state
+        progress = None if file is None else state.load(file, identity, self._log)
+        if progress is None:
+            return 0
+        self.module.load_state_dict(progress.module)
+        optimizer.load_state_dict(progress.optimizer)
+        self.pinning.load_state_dict(progress.pinning)
+        self._log(f"resumes after epoch {progress.epochs} of {self.stage.training.epochs}")
+        return progress.epochs
+
+    def _progress(self, optimizer: torch.optim.Optimizer, epochs: int) -> state.Progress:
+        module = dict(self.module.state_dict())
+        return state.Progress(epochs, module, optimizer.state_dict(), self.pinning.state_dict())
+
+    def _log(self, message: str) -> None:
+        self.observer.log(f"{self.stage.name}: {message}")
+
+    def _epoch(self, optimizer: torch.optim.Optimizer, epoch: int, on_fraction: OnFraction) -> None:
+        training = self.stage.training
+        random = generator(training.seed, self.stage.name, epoch)
+        count = batch_count(len(self.images), training.batch_size)
+        tally = _Tally(self.images.x.device)
+        self.module.train()
+        batches = epoch_batches(self.images, training.batch_size, training.augment, random)
+        for index, (x, y) in enumerate(batches):
+            check_stop(self.observer)
+            _set_rate(optimizer, learning_rate(training, epoch, index / count))
+            self._step(optimizer, epoch, tally, x, y)
+            if index % _LOOK_EVERY == _LOOK_EVERY - 1:
+                self._check_finite(epoch, tally.total)
+            on_fraction((epoch + (index + 1) / count) / training.epochs)
+        self._check_finite(epoch, tally.total, *self._totals())
+        self._report(epoch, tally)
+
+    def _step(self, optimizer: torch.optim.Optimizer, epoch: int, tally: _Tally, x: Tensor, y: Tensor) -> None:
+        half = self.stage.training.precision == "bfloat16"
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=half):
+            outputs = self.module(x)
+        task = functional.cross_entropy(outputs.float(), y)
+        method = self.stage.method
+        penalty = None if method is None else method.penalty(self.weights, epoch)
+        loss = task if penalty is None else task + penalty
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.pinning.before_step()
+        optimizer.step()
+        self.pinning.after_step()
+        tally.add(loss, outputs, y)
+
+    def _totals(self) -> list[Tensor]:
+        """Scalars that are finite only where all weights and running statistics are."""
+        tensors = [value for value in self.module.state_dict().values() if value.is_floating_point()]
+        return list(torch._foreach_norm(tensors, math.inf))
+
+    def _check_finite(self, epoch: int, *numbers: Tensor) -> None:
+        if not torch.stack([number.float() for number in numbers]).isfinite().all().item():
+            raise TrainingError(
+                f"{self.stage.name} diverged in epoch {epoch + 1}: the loss is not finite; use a lower "
+                f"learning_rate, a lower λ, or a schedule with warmup_epochs",
+                code="diverged",
+            )
+
+    def _report(self, epoch: int, tally: _Tally) -> None:
+        loss, accuracy = tally.means()
+        values = {
+            "phase": self.stage.name,
+            "epoch": epoch + 1,
+            "epochs": self.stage.training.epochs,
+            "loss": loss,
+            "train_accuracy": accuracy,
+        }
+        strength = None if self.stage.method is None else self.stage.method.strength(epoch)
+        if strength is not None:
+            values["lambda"] = strength
+        if self.weights:
+            with torch.no_grad():
+                values["compressibility"] = compressibility(tuple(self.weights.values())).item()
+        self.observer.metric(values)
+
+
+class _Tally:
+    """Sums over an epoch that stay on the device."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.total = torch.zeros((), dtype=torch.float64, device=device)
+        self._right = torch.zeros((), dtype=torch.int64, device=device)
+        self._count = 0
+
+    def add(self, loss: Tensor, outputs: Tensor, y: Tensor) -> None:
+        """Count one batch in."""
+        self.total += loss.detach() * len(y)
+        self._right += (outputs.detach().argmax(1) == y).sum()
+        self._count += len(y)
+
+    def means(self) -> tuple[float, float]:
+        """Mean loss, and accuracy in percent."""
+        return self.total.item() / self._count, 100 * self._right.item() / self._count
+
+
+def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        group["lr"] = rate

@@ -1,0 +1,49 @@
+"""Optimizers and the learning rate over time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import torch
+from torch.nn import Parameter
+
+from cnet.training.config import Optimizer, Schedule, Training
+
+
+def make_optimizer(config: Optimizer, parameters: Iterable[Parameter]) -> torch.optim.Optimizer:
+    """The optimizer over all ``parameters``; weight decay counts for every one of them, biases too."""
+    rate, decay = config.learning_rate, config.weight_decay
+    if config.name == "sgd":
+        return torch.optim.SGD(
+            parameters,
+            lr=rate,
+            momentum=config.momentum,
+            weight_decay=decay,
+            nesterov=config.nesterov and config.momentum > 0,
+            fused=True,
+        )
+    kind = torch.optim.Adam if config.name == "adam" else torch.optim.AdamW
+    return kind(parameters, lr=rate, betas=(config.momentum, 0.999), weight_decay=decay, fused=True)
+
+
+def learning_rate(training: Training, epoch: int, part: float) -> float:
+    """The rate at ``epoch`` (from 0) and ``part`` of it (0 at its first batch, below 1).
+
+    Warm-up rises in a straight line from near zero to the full rate at its end; milestones count epochs from the
+    start of the training, warm-up included; cosine falls from the full rate after warm-up to zero at the last epoch.
+    """
+    schedule, base = training.schedule, training.optimizer.learning_rate
+    time = epoch + part
+    if time < schedule.warmup_epochs:
+        return base * max(time, 1e-3) / schedule.warmup_epochs
+    return base * _factor(schedule, epoch, time, training.epochs)
+
+
+def _factor(schedule: Schedule, epoch: int, time: float, epochs: int) -> float:
+    if schedule.name == "step":
+        return schedule.gamma ** sum(epoch >= milestone for milestone in schedule.milestones)
+    if schedule.name == "cosine":
+        done = (time - schedule.warmup_epochs) / max(epochs - schedule.warmup_epochs, 1)
+        return 0.5 * (1 + math.cos(math.pi * min(done, 1.0)))
+    return 1.0

@@ -1,0 +1,194 @@
+"""The one door to training: weights in, weights out; the only part of the pipeline that torch runs in."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cnet.errors import TrainingError
+from cnet.observer import Observer, Silent
+from cnet.symbols import Symbols
+from cnet.training import batches, convert, evaluate
+from cnet.training.architectures import Architecture
+from cnet.training.centroids import Shared, sorted_symbols
+from cnet.training.config import Preprocess, Training
+from cnet.training.datasets import Dataset
+from cnet.training.device import choose_device, memory_errors, numerics
+from cnet.training.evaluate import Evaluation
+from cnet.training.loop import Loop, OnFraction, Stage
+from cnet.training.recover import Free, Pinned
+from cnet.weights import Selection, Weights
+
+__all__ = ["Evaluation", "Stage", "Trainer"]
+
+
+def _unheard(fraction: float) -> None:
+    del fraction
+
+
+@dataclass(frozen=True, eq=False)
+class Trainer:
+    """Trains and evaluates nets of one architecture on one data set.
+
+    The data set goes to the device once, at the first use. The same weights, stage and seed give the same result on
+    one kind of machine, whether or not the stage was cut off and resumed. Weights of any element type are trained
+    as float32 and returned in their own types.
+
+    Attributes:
+        architecture: the net.
+        dataset: images to train on and to evaluate on.
+        training: device, and batch size of evaluation.
+        preprocess: scaling of the images; None leaves them as they are.
+        selection: which tensors of a fresh net are compressible.
+        observer: told of each epoch, asked before each batch whether to stop.
+
+    """
+
+    architecture: Architecture
+    dataset: Dataset
+    training: Training = field(default_factory=Training)
+    preprocess: Preprocess | None = None
+    selection: Selection = field(default_factory=Selection)
+    observer: Observer = field(default_factory=Silent)
+
+    def initial(self, seed: int) -> Weights:
+        """Fresh random weights, all tensors of the net, float32. Raises SpecError where images are too small."""
+        shape, classes = self.dataset.input_shape, self.dataset.classes
+        return convert.initial(convert.fresh(self.architecture, shape, classes, seed), self.selection)
+
+    def train(self, weights: Weights, stage: Stage, on_fraction: OnFraction = _unheard) -> Weights:
+        """``weights`` after the stage's epochs; where there are none, as they came (pruned ones zero).
+
+        Args:
+            weights: where to start.
+            stage: what to do; weights that its ``keep`` prunes are exactly zero in the result.
+            on_fraction: told after each batch how much of the stage is done, 0..1.
+
+        Raises:
+            ArchitectureMismatchError: the weights are not of this architecture.
+            DatasetError, SpecError: the data do not fit the net, or the settings the data.
+            TrainingError: ``no_device``, ``out_of_memory``, ``diverged``.
+            StoppedError: the observer asks to stop.
+
+        """
+        if stage.keep is not None:
+            weights = _masked(weights, stage)
+        if stage.training.epochs == 0:
+            return weights
+        with numerics(), memory_errors():
+            module = self._module(weights)
+            pinning = Free() if stage.keep is None else Pinned(_tensors(module, weights), stage.keep)
+            loop = self._loop(module, weights, stage, pinning)
+            loop.run(stage.identity(self._identity, convert.digest(weights)), on_fraction)
+            trained = convert.from_module(module, weights)
+        return trained if stage.keep is None else _masked(trained, stage)
+
+    def train_centroids(
+        self, weights: Weights, symbols: Symbols, stage: Stage, on_fraction: OnFraction = _unheard
+    ) -> tuple[Weights, Symbols]:
+        """Shared values and all that is not compressible, trained while mask and labels stay.
+
+        What comes back is never worse on the training images than what came: of the two the one with the lower loss.
+        Centroids come back ascending and distinct; those that met are one. Without shared values, or without
+        epochs, only the weights are brought in line with ``symbols``.
+
+        Args:
+            weights: names, types and the tensors that are not compressible; w_net is taken from ``symbols``.
+            symbols: mask, labels and centroids of w_net.
+            stage: what to do; its ``keep`` is not read, the mask is that of ``symbols``.
+            on_fraction: as in ``train``.
+
+        Raises: as ``train``; a training that diverges is no error here, what came is returned.
+
+        """
+        weights = weights.with_vector(symbols.vector())
+        if symbols.labels is None or not len(symbols.labels) or stage.training.epochs == 0:
+            return weights, symbols
+        with numerics(), memory_errors():
+            try:
+                trained, moved = self._tune(weights, symbols, stage, on_fraction)
+                better = self._train_loss(trained) < self._train_loss(weights)
+            except TrainingError as error:
+                if error.code not in ("diverged", "not_finite"):
+                    raise
+                self.observer.log(f"{stage.name}: diverged, the centroids stay as they were")
+                return weights, symbols
+        if not better:
+            self.observer.log(f"{stage.name}: no better on the training images, the centroids stay as they were")
+        return (trained, moved) if better else (weights, symbols)
+
+    def evaluate(self, weights: Weights) -> Evaluation:
+        """Accuracy in percent and mean loss on the test images, in float32.
+
+        Raises: as ``train``; TrainingError (``not_finite``) where an output is infinite or no number.
+        """
+        with numerics(), memory_errors():
+            return self._evaluate(weights, self._images[1])
+
+    def _tune(
+        self, weights: Weights, symbols: Symbols, stage: Stage, on_fraction: OnFraction
+    ) -> tuple[Weights, Symbols]:
+        module = self._module(weights)
+        shared = Shared(_tensors(module, weights), symbols)
+        loop = self._loop(module, weights, stage, shared)
+        loop.run(stage.identity(self._identity, convert.digest(weights), _digest(symbols)), on_fraction)
+        moved = sorted_symbols(symbols, shared.centroids())
+        return convert.from_module(module, weights).with_vector(moved.vector()), moved
+
+    def _loop(self, module: nn.Module, weights: Weights, stage: Stage, pinning: Free) -> Loop:
+        parameters = dict(module.named_parameters(remove_duplicate=False))
+        trained = {name: parameters[name] for name in weights.compressible if name in parameters}
+        return Loop(module, trained, self._images[0], stage, self.observer, pinning)
+
+    def _train_loss(self, weights: Weights) -> float:
+        return self._evaluate(weights, self._images[0]).loss
+
+    def _evaluate(self, weights: Weights, images: batches.Images) -> Evaluation:
+        size = min(max(self.training.batch_size, 32), 256)
+        return evaluate.evaluate(self._module(weights), images, size, self.observer)
+
+    def _module(self, weights: Weights) -> nn.Module:
+        shape, classes = self.dataset.input_shape, self.dataset.classes
+        return convert.to_module(self.architecture, shape, classes, weights).to(self._device)
+
+    @cached_property
+    def _device(self) -> torch.device:
+        return choose_device(self.training.device)
+
+    @cached_property
+    def _images(self) -> tuple[batches.Images, batches.Images]:
+        return batches.load(self.dataset, self.preprocess or Preprocess(), self._device)
+
+    @cached_property
+    def _identity(self) -> str:
+        """Digest of architecture, scaling and training images."""
+        settings = (self.architecture.model_dump_json(), (self.preprocess or Preprocess()).model_dump_json())
+        total = hashlib.sha256(repr(settings).encode())
+        for array in (self.dataset.x_train, self.dataset.y_train):
+            total.update(repr((array.dtype.str, array.shape)).encode())
+            total.update(np.ascontiguousarray(array).data)
+        return total.hexdigest()
+
+
+def _masked(weights: Weights, stage: Stage) -> Weights:
+    """``weights`` with the entries that the stage prunes at exactly +0."""
+    vector = weights.vector()
+    vector[~stage.keep] = 0  # type: ignore[operator]
+    return weights.with_vector(vector)
+
+
+def _tensors(module: nn.Module, weights: Weights) -> list[Tensor]:
+    """The module's compressible tensors in order of w_net: parameters, and buffers where a user chose some."""
+    state = module.state_dict(keep_vars=True)
+    return [state[name] for name in weights.compressible]
+
+
+def _digest(symbols: Symbols) -> str:
+    labels = b"" if symbols.labels is None else symbols.labels.tobytes()
+    parts = (np.packbits(symbols.keep).tobytes(), labels, symbols.centroids.tobytes())
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
