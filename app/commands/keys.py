@@ -1,0 +1,123 @@
+"""``cnet keys``: who may use the server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.commands.failures import FAILED
+from app.commands.options import Data, Json
+from app.commands.output import columns, emit_json, emit_line, note
+
+if TYPE_CHECKING:
+    from app.core.keys import ApiKey, ApiKeys
+
+
+class ScopeName(StrEnum):
+    """What a key allows; each includes the ones before."""
+
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+commands = typer.Typer(help="API keys: create, list, revoke.", no_args_is_help=True)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make the commands known."""
+    app.add_typer(commands, name="keys")
+
+
+@commands.command()
+def create(
+    *,
+    owner: Annotated[str, typer.Option("--owner", help="Whose objects the key reaches.")],
+    scope: Annotated[ScopeName, typer.Option("--scope", help="What it allows.")] = ScopeName.WRITE,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Make a key. It is shown once, and kept as a digest only."""
+    if not owner.strip() or len(owner) > 200:
+        raise typer.BadParameter("an owner is a name of 1 to 200 characters", param_hint="--owner")
+    with _keys(data) as keys:
+        key, secret = keys.create(owner, scope.value)
+    if json:
+        emit_json({"id": key.id, "key": secret, **_document(key)})
+        return
+    emit_line(secret)
+    note(f"This is key {key.id} of {owner} ({scope.value}). It is not shown again: put it in CNET_API_KEY.")
+
+
+@commands.command("list")
+def list_(*, data: Data = None, json: Json = False) -> None:
+    """All keys, without their secrets."""
+    with _keys(data) as keys:
+        found = keys.find()
+    if json:
+        emit_json({"data": [{"id": key.id, **_document(key), "revoked_at": _time(key.revoked_at)} for key in found]})
+        return
+    rows = [(key.id, key.owner, " ".join(key.scopes), _time(key.created_at), _state(key)) for key in found]
+    emit_line(columns(("ID", "OWNER", "SCOPES", "CREATED", "STATE"), [[cell or "" for cell in row] for row in rows]))
+
+
+@commands.command()
+def revoke(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `list` shows it.")],
+    *,
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """End a key. Revoking the last one does not open the server."""
+    with _keys(data) as keys:
+        if not keys.revoke(key_id):
+            note(f"cnet: there is no valid key {key_id}; `cnet keys list` shows all")
+            if json:
+                emit_json(
+                    {"type": "about:blank", "title": "Failed", "code": "not_found", "detail": "no such valid key"}
+                )
+            raise typer.Exit(FAILED)
+    if json:
+        emit_json({"id": key_id, "revoked": True})
+    else:
+        emit_line(f"revoked {key_id}")
+
+
+@contextmanager
+def _keys(data: Path | None) -> Iterator[ApiKeys]:
+    """The keys of a data folder, which is made where there is none: keys come before the first start."""
+    from app.core.db import migrate
+    from app.core.db.engine import Database
+    from app.core.keys import ApiKeys
+    from app.core.settings import Settings
+
+    settings = Settings()
+    if data is not None:
+        settings = settings.model_copy(update={"data_dir": data})
+    if not settings.database_url and not settings.data_dir.is_dir():
+        settings.data_dir.mkdir(mode=0o700, parents=True)
+    database = Database(settings.database)
+    try:
+        migrate.upgrade(database)
+        yield ApiKeys(database)
+    finally:
+        database.close()
+
+
+def _document(key: ApiKey) -> dict[str, Any]:
+    return {"owner": key.owner, "scopes": list(key.scopes), "created_at": _time(key.created_at)}
+
+
+def _state(key: ApiKey) -> str:
+    return "valid" if key.revoked_at is None else f"revoked {_time(key.revoked_at)}"
+
+
+def _time(moment: Any) -> str | None:
+    from app.core.clock import rfc3339
+
+    return rfc3339(moment)

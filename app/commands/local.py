@@ -1,0 +1,161 @@
+"""Commands that need no server: ``compress``, ``unpack``, ``verify``, ``inspect``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.commands.jobspec import Choices
+from app.commands.options import Architecture, Clusters, Dataset, Encoder, Json, Method, Sparsity, SpecFile
+from app.commands.output import columns, emit_json, emit_line
+
+if TYPE_CHECKING:
+    from cnet.bundle import Bundle
+
+BundleFile = Annotated[Path, typer.Argument(metavar="BUNDLE", help="A bundle, as `compress` writes it.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make the commands known."""
+    for command in (compress, unpack, verify, inspect):
+        app.command()(command)
+
+
+def compress(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint: safetensors, PyTorch or npz.")],
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="BUNDLE", help="Where to write the bundle.")],
+    spec: SpecFile = None,
+    sparsity: Sparsity = None,
+    clusters: Clusters = None,
+    encode: Encoder = None,
+    method: Method = None,
+    dataset: Dataset = None,
+    architecture: Architecture = None,
+    json: Json = False,
+) -> None:
+    """Compress a checkpoint here, by the same pipeline as on a server.
+
+    With a data set and an architecture the net is fine-tuned; without, its weights are pruned and quantized as they
+    are. Several values of --sparsity or --clusters make several points; the selected one's bundle is written.
+    """
+    from app.commands.progress import Bar
+    from cnet.compress import compress_file
+    from cnet.report import metrics, table
+    from cnet.spec import JobSpec
+
+    _check_readable(file)
+    _check_folder(out)
+    choices = Choices(spec, sparsity, clusters, encode, method, dataset, architecture)
+    job = JobSpec.parse({**choices.document(), "checkpoint": file.name[:200]})
+    with Bar("load", quiet=json) as bar:
+        outcome = compress_file(file, job, out, bar)
+    point = outcome.points[outcome.selected]
+    if json:
+        emit_json({**metrics(outcome.baseline, outcome.points, outcome.selected), "bundle": str(out)})
+        return
+    emit_line(table(outcome.baseline, outcome.points, outcome.selected).rstrip("\n"))
+    emit_line(f"{out}: {point.bytes.total:,} bytes, {point.ratio:.2f} times smaller; sha256 {point.sha256}")
+
+
+def unpack(
+    bundle: BundleFile,
+    *,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Suffix names the format: .safetensors .pt .pth .npz")
+    ],
+    json: Json = False,
+) -> None:
+    """Decode a bundle into a file that other tools read."""
+    from cnet.bundle import open_bundle
+    from cnet.convert import format_of, write_model
+
+    kind = format_of(out)
+    _check_readable(bundle)
+    _check_folder(out)
+    weights = open_bundle(bundle).weights()
+    write_model(weights, out, kind)
+    tensors, size = len(weights.tensors), out.stat().st_size
+    if json:
+        emit_json({"file": str(out), "format": kind, "tensors": tensors, "size_bytes": size})
+    else:
+        emit_line(f"{out}: {tensors} tensors, {size:,} bytes ({kind})")
+
+
+def verify(bundle: BundleFile, *, json: Json = False) -> None:
+    """Check every byte of a bundle; exit code 1 where it is damaged."""
+    from cnet.bundle import open_bundle
+
+    _check_readable(bundle)
+    opened = open_bundle(bundle)
+    opened.verify()
+    if json:
+        emit_json({"file": str(bundle), "valid": True, "tensors": len(opened)})
+    else:
+        emit_line(f"{bundle}: whole and unchanged, {len(opened)} tensors")
+
+
+def inspect(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint or a bundle.")],
+    *,
+    json: Json = False,
+) -> None:
+    """Show what is in a checkpoint or in a bundle."""
+    from app.commands.inspection import is_bundle
+    from cnet.bundle import open_bundle
+
+    _check_readable(file)
+    document = _about_bundle(open_bundle(file)) if is_bundle(file) else _about_checkpoint(file)
+    if json:
+        emit_json({"file": str(file), "size_bytes": file.stat().st_size, **document})
+        return
+    tensors = document.pop("tensors")
+    rows = [(str(row["name"]), "x".join(map(str, row["shape"])) or "scalar", str(row["dtype"])) for row in tensors]
+    emit_line(columns(("TENSOR", "SHAPE", "TYPE"), rows))
+    emit_line("")
+    emit_line(columns(("FACT", "VALUE"), [(name, str(value)) for name, value in document.items()]))
+
+
+def _about_checkpoint(file: Path) -> dict[str, Any]:
+    from cnet.checkpoint import read_checkpoint
+
+    checkpoint = read_checkpoint(file)
+    weights = checkpoint.weights
+    return {
+        "kind": "checkpoint",
+        "format": checkpoint.format,
+        "weights_key": checkpoint.weights_key,
+        "stripped_prefix": checkpoint.stripped_prefix,
+        "parameters": weights.parameters,
+        "compressible_parameters": weights.compressible_parameters,
+        "tensors": [{"name": t.name, "shape": list(t.shape), "dtype": t.dtype} for t in weights],
+    }
+
+
+def _about_bundle(bundle: Bundle) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    weights, symbols = bundle.weights(), bundle.symbols()
+    return {
+        "kind": "bundle",
+        "parameters": weights.parameters,
+        "compressible_parameters": weights.compressible_parameters,
+        "sparsity": symbols.sparsity,
+        "clusters": symbols.clusters,
+        "bytes": {name: value for name, value in asdict(bundle.sizes).items() if name != "sha256"},
+        "tensors": [{"name": t.name, "shape": list(t.shape), "dtype": t.dtype} for t in weights],
+    }
+
+
+def _check_readable(path: Path) -> None:
+    if path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder, not a file")
+    if not path.exists():
+        raise typer.BadParameter(f"there is no file {path}")
+
+
+def _check_folder(path: Path) -> None:
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise typer.BadParameter(f"cannot write {path}: its folder does not exist, or it is a folder itself")

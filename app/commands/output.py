@@ -1,0 +1,34 @@
+"""What commands print: JSON for programs, text and tables for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def emit_json(document: Any) -> None:
+    """One JSON document on standard output."""
+    sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def emit_line(text: str) -> None:
+    """One line on standard output, at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """One line for people, on standard error."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in fixed-width text, left-aligned."""
+    lines = [list(headings), *(list(row) for row in rows)]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(headings))]
+    text = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+    return "\n".join(line.rstrip() for line in text)

@@ -1,0 +1,100 @@
+"""Long work speaks: a bar where somebody watches, a line a phase where the output goes to a file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from app.commands.output import note
+
+if TYPE_CHECKING:
+    from cnet.points import BaselineResult, Point
+
+
+class Bar:
+    """A progress bar on standard error; also an observer of the pipeline (``cnet.pipeline.RunObserver``).
+
+    Args:
+        title: what is going on, before the first phase is named.
+        quiet: show nothing at all.
+
+    """
+
+    def __init__(self, title: str, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._live = not quiet and sys.stderr.isatty()
+        self._progress = Progress(
+            TextColumn("{task.description:<34}"),
+            BarColumn(bar_width=30),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=not self._live,
+        )
+        self._task = self._progress.add_task(title, total=1.0)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def phase(self, name: str) -> None:
+        """Name what is going on."""
+        self._progress.update(self._task, description=name)
+        if not self._live:
+            self.say(f"{name} ...")
+
+    def progress(self, fraction: float) -> None:
+        """Move to ``fraction``, 0..1."""
+        self._progress.update(self._task, completed=fraction)
+
+    def metric(self, values: dict[str, Any]) -> None:
+        """Show an epoch's numbers beside the phase."""
+        shown = " ".join(f"{name} {values[name]:.4g}" for name in ("loss", "accuracy") if _is_number(values.get(name)))
+        if shown and "phase" in values:
+            self._progress.update(self._task, description=f"{values['phase']} {shown}")
+
+    def log(self, message: str) -> None:
+        """A line above the bar."""
+        self.say(message)
+
+    def should_stop(self) -> bool:
+        """Never: Ctrl-C is an exception here."""
+        return False
+
+    def baseline(self, result: BaselineResult) -> None:
+        """Tell of the net before compression."""
+        accuracy = "" if result.accuracy is None else f", accuracy {result.accuracy:.2f} %"
+        self.say(f"baseline: {result.parameters:,} parameters, {result.npz_bytes:,} bytes as npz{accuracy}")
+
+    def point(self, point: Point, bundle: Path) -> None:
+        """Tell of a point."""
+        del bundle
+        accuracy = "" if point.accuracy is None else f", accuracy {point.accuracy:.2f} %"
+        self.say(
+            f"point {point.index}: sparsity {point.sparsity:.4f}, clusters {point.clusters or '-'}:"
+            f" {point.ratio:.2f} times smaller{accuracy}"
+        )
+
+    def say(self, text: str) -> None:
+        """A line above the bar."""
+        if self._quiet:
+            return
+        if self._live:
+            self._progress.console.print(text, markup=False, highlight=False)
+        else:
+            note(text)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,196 @@
+"""Commands that talk to a server: ``submit``, ``ps``, ``show``, ``logs``, ``wait``, ``cancel``, ``download``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.commands.following import exit_code, follow, results_table, say_how_it_ended
+from app.commands.jobspec import Choices
+from app.commands.options import (
+    DEFAULT_SERVER,
+    ApiKey,
+    Architecture,
+    Clusters,
+    Dataset,
+    Encoder,
+    Json,
+    Method,
+    Server,
+    Sparsity,
+    SpecFile,
+)
+from app.commands.output import columns, emit_json, emit_line, note
+
+if TYPE_CHECKING:
+    from cnet.client import Client
+
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")]
+Timeout = Annotated[
+    float | None, typer.Option("--timeout", min=0.0, help="Seconds to wait; then exit code 4. The job goes on.")
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Make the commands known."""
+    for command in (submit, ps, show, logs, wait, cancel, download):
+        app.command()(command)
+
+
+def submit(
+    checkpoint: Annotated[
+        str | None, typer.Argument(metavar="[CHECKPOINT]", help="A file, which is uploaded, or the id of an upload.")
+    ] = None,
+    *,
+    spec: SpecFile = None,
+    sparsity: Sparsity = None,
+    clusters: Clusters = None,
+    encode: Encoder = None,
+    method: Method = None,
+    dataset: Dataset = None,
+    architecture: Architecture = None,
+    follow_it: Annotated[bool, typer.Option("--wait", help="Wait for the end and show the progress.")] = False,
+    server: Server = DEFAULT_SERVER,
+    api_key: ApiKey = None,
+    json: Json = False,
+) -> None:
+    """Queue a job on the server; files that it names are uploaded first."""
+    document = Choices(spec, sparsity, clusters, encode, method, dataset, architecture).document()
+    with _client(server, api_key) as client:
+        if checkpoint is not None:
+            document["checkpoint"] = _uploaded(client.upload_checkpoint, checkpoint, "ckpt_")
+        if document.get("dataset"):
+            document["dataset"] = _uploaded(client.upload_dataset, str(document["dataset"]), None)
+        job = client.submit(document)
+        if follow_it:
+            if not json:
+                note(f"job {job['id']}")
+            job = follow(client, job["id"], quiet=json)
+    if json:
+        emit_json(job)
+    elif follow_it:
+        say_how_it_ended(job)
+    else:
+        emit_line(job["id"])
+    if follow_it:
+        raise typer.Exit(exit_code(job))
+
+
+def ps(
+    *,
+    status: Annotated[str | None, typer.Option("--status", help="Only jobs in this state.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000)] = 50,
+    server: Server = DEFAULT_SERVER,
+    api_key: ApiKey = None,
+    json: Json = False,
+) -> None:
+    """List jobs, newest first."""
+    with _client(server, api_key) as client:
+        jobs = client.jobs(status=status, limit=limit)
+    if json:
+        emit_json({"data": jobs})
+        return
+    rows = [
+        (job["id"], job["status"], job["phase"] or "", f"{job['progress']:.0%}", job["created_at"], job["name"] or "")
+        for job in jobs
+    ]
+    emit_line(columns(("JOB", "STATUS", "PHASE", "DONE", "CREATED", "NAME"), rows))
+
+
+def show(job: JobId, *, server: Server = DEFAULT_SERVER, api_key: ApiKey = None, json: Json = False) -> None:
+    """Show a job, and its points so far."""
+    with _client(server, api_key) as client:
+        document = client.job(job)
+        results = client.results(job) if document["status"] != "queued" else None
+    if json:
+        emit_json({**document, "results": results})
+        return
+    shown = ("id", "name", "status", "phase", "attempt", "created_at", "started_at", "ended_at", "worker", "error")
+    emit_line(columns(("FACT", "VALUE"), [(name, _cell(document.get(name))) for name in shown]))
+    if results and results["baseline"]:
+        emit_line("")
+        emit_line(results_table(results))
+
+
+def logs(job: JobId, *, server: Server = DEFAULT_SERVER, api_key: ApiKey = None, json: Json = False) -> None:
+    """Print a job's log."""
+    with _client(server, api_key) as client:
+        text = client.logs(job)
+    if json:
+        emit_json({"log": text})
+    else:
+        emit_line(text.rstrip("\n"))
+
+
+def wait(
+    job: JobId,
+    *,
+    timeout: Timeout = None,
+    server: Server = DEFAULT_SERVER,
+    api_key: ApiKey = None,
+    json: Json = False,
+) -> None:
+    """Wait for a job's end. Exit code: 0 succeeded, 1 failed, 3 cancelled, 4 timed out."""
+    with _client(server, api_key) as client:
+        document = follow(client, job, quiet=json) if timeout is None else client.wait(job, timeout=timeout)
+    if json:
+        emit_json(document)
+    else:
+        say_how_it_ended(document)
+    raise typer.Exit(exit_code(document))
+
+
+def cancel(job: JobId, *, server: Server = DEFAULT_SERVER, api_key: ApiKey = None, json: Json = False) -> None:
+    """Ask a job to end."""
+    with _client(server, api_key) as client:
+        document = client.cancel(job)
+    if json:
+        emit_json(document)
+    else:
+        emit_line(f"{job}: {document['status']}")
+
+
+def download(
+    job: JobId,
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="BUNDLE", help="Where to write the bundle.")],
+    point: Annotated[int | None, typer.Option("--point", min=0, help="Which point; default: the selected one.")] = None,
+    server: Server = DEFAULT_SERVER,
+    api_key: ApiKey = None,
+    json: Json = False,
+) -> None:
+    """Download a bundle; it is checked, and written whole or not at all."""
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise typer.BadParameter(f"cannot write {out}: its folder does not exist, or it is a folder itself")
+    with _client(server, api_key) as client:
+        digest = client.download(job, out, point=point)
+    size = out.stat().st_size
+    if json:
+        emit_json({"file": str(out), "size_bytes": size, "sha256": digest})
+    else:
+        emit_line(f"{out}: {size:,} bytes, sha256 {digest}")
+
+
+def _client(server: str, api_key: str | None) -> Client:
+    from cnet.client import Client
+
+    return Client(server, api_key)
+
+
+def _uploaded(upload: Any, named: str, prefix: str | None) -> str:
+    """The id of what ``named`` names: a file is uploaded, anything else is taken for an id or a built-in name."""
+    path = Path(named)
+    if path.is_file():
+        note(f"uploading {path} ({path.stat().st_size:,} bytes)")
+        return str(upload(path)["id"])
+    if prefix is not None and not named.startswith(prefix):
+        raise typer.BadParameter(f"there is no file {named}, and it is no id of an upload either ({prefix}...)")
+    return named
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{value.get('code')}: {value.get('detail')}"
+    return "" if value is None else str(value)

@@ -1,0 +1,92 @@
+"""Bring the service up: check everything that can be wrong first, then start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.core.db import migrate
+from app.core.db.engine import Database
+from app.core.keys import ApiKeys
+from app.core.settings import Settings
+from app.up import address, folder, valkey
+from app.up.child import Program
+from app.up.errors import StartError
+from app.up.house import House, api_program, stop_signal, worker_program
+
+
+@dataclass(frozen=True)
+class UpOptions:
+    """What a user may choose; None: as the settings say."""
+
+    host: str | None = None
+    port: int | None = None
+    data: Path | None = None
+    workers: int = 1
+
+
+def settings_for(options: UpOptions) -> Settings:
+    """The settings with what was chosen in their place."""
+    chosen = {"host": options.host, "port": options.port, "data_dir": options.data}
+    return Settings().model_copy(update={name: value for name, value in chosen.items() if value is not None})
+
+
+def up(options: UpOptions, announce: Callable[[str], None]) -> None:
+    """Run the service until SIGTERM, SIGINT or SIGHUP; ``announce`` gets its URL once jobs can be taken.
+
+    Raises:
+        StartError: it cannot be started; nothing is left running.
+
+    """
+    settings = settings_for(options)
+    with stop_signal() as stop, folder.held(settings.data_dir) as data:
+        settings = settings.model_copy(update={"data_dir": data})
+        with closing(address.listen(settings.host, settings.port)) as listening:
+            url = address.url(settings.host, listening)
+            settings = settings.model_copy(update={"port": listening.getsockname()[1]})
+            with closing(_database(settings)) as database:
+                _check_access(database, address.is_loopback(listening), settings.host)
+                with _broker(settings) as (broker, environment):
+                    programs = [api_program(listening, environment)]
+                    programs += [worker_program(number + 1, environment) for number in range(options.workers)]
+                    house = House(data, listening, database, broker, programs, stop)
+                    house.run(lambda: announce(url))
+
+
+def _database(settings: Settings) -> Database:
+    database = Database(settings.database)
+    try:
+        migrate.upgrade(database)
+    except SQLAlchemyError as error:
+        database.close()
+        raise StartError("the database cannot be brought up to date: is its URL right, and does it answer?") from error
+    return database
+
+
+def _check_access(database: Database, loopback: bool, host: str) -> None:
+    if not loopback and not ApiKeys(database).exist():
+        raise StartError(
+            f"without API keys the server listens on this machine only, not on {host}: make one with"
+            " `cnet keys create --owner NAME` on the same data folder, then start again",
+            code="keys_needed",
+        )
+
+
+@contextmanager
+def _broker(settings: Settings) -> Iterator[tuple[tuple[Program, Path] | None, dict[str, str]]]:
+    """The private Valkey, unless a broker is named; and the environment of all other processes."""
+    if settings.broker_url:
+        yield None, settings.environment()
+        return
+    with valkey.socket_path(settings) as path:
+        known = settings if path == settings.valkey_socket else _with_socket(settings, path)
+        environment = known.environment()
+        yield (valkey.program(settings, path, environment), path), environment
+
+
+def _with_socket(settings: Settings, path: Path) -> Settings:
+    return settings.model_copy(update={"broker_url": f"redis+socket://{path}"})

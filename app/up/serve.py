@@ -1,0 +1,28 @@
+"""The API's process: uvicorn on a socket that ``cnet up`` has bound. ``python -P -m app.up.serve FD``."""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+import uvicorn
+
+STOP_SECONDS = 5
+"""So long open connections (event streams) are waited for at the end."""
+
+
+def main(arguments: list[str]) -> None:
+    """Serve until SIGTERM."""
+    listening = socket.socket(fileno=int(arguments[0]))
+    config = uvicorn.Config(
+        "app.main:create_app",
+        factory=True,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=STOP_SECONDS,
+    )
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
