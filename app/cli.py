@@ -14,8 +14,9 @@ from typing import Annotated
 import typer
 
 from app.commands import keys, local, remote, service
-from app.commands.failures import CANCELLED, DONE, FAILED, USAGE, Failure, describe
-from app.commands.output import emit_json, note
+from app.commands.failures import Failure, describe
+from app.console.exit_codes import CANCELLED, DONE, FAILED, USAGE
+from app.console.output import emit_json, note
 
 _INTERRUPTED = 130  # what Typer makes of Ctrl-C
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import typer
 
-DONE, FAILED, USAGE, CANCELLED, TIMED_OUT = range(5)
-"""The exit codes."""
+from app.console.exit_codes import CANCELLED, FAILED, TIMED_OUT, USAGE
 
 _TRAIN = frozenset({"torch", "sklearn"})
 _SERVER = frozenset(

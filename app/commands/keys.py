@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.commands.failures import FAILED
 from app.commands.options import Data, Json
-from app.commands.output import columns, emit_json, emit_line, note
+from app.console.exit_codes import FAILED
+from app.console.output import columns, emit_json, emit_line, note
 
 if TYPE_CHECKING:
     from app.core.keys import ApiKey, ApiKeys

@@ -9,7 +9,7 @@ import typer
 
 from app.commands.jobspec import Choices
 from app.commands.options import Architecture, Clusters, Dataset, Encoder, Json, Method, Sparsity, SpecFile
-from app.commands.output import columns, emit_json, emit_line
+from app.console.output import columns, emit_json, emit_line
 
 if TYPE_CHECKING:
     from cnet.bundle import Bundle
@@ -41,7 +41,7 @@ def compress(
     With a data set and an architecture the net is fine-tuned; without, its weights are pruned and quantized as they
     are. Several values of --sparsity or --clusters make several points; the selected one's bundle is written.
     """
-    from app.commands.progress import Bar
+    from app.console.progress import Bar
     from cnet.compress import compress_file
     from cnet.report import metrics, table
     from cnet.spec import JobSpec

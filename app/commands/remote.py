@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.commands.following import exit_code, follow, results_table, say_how_it_ended
 from app.commands.jobspec import Choices
 from app.commands.options import (
     DEFAULT_SERVER,
@@ -22,7 +21,8 @@ from app.commands.options import (
     Sparsity,
     SpecFile,
 )
-from app.commands.output import columns, emit_json, emit_line, note
+from app.console.following import exit_code, follow, results_table, say_how_it_ended
+from app.console.output import columns, emit_json, emit_line, note
 
 if TYPE_CHECKING:
     from cnet.client import Client

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from app.commands.options import Data, Json
-from app.commands.output import emit_json, emit_line, note
+from app.console.output import emit_json, emit_line, note
 
 database = typer.Typer(help="The service's database.", no_args_is_help=True)
 

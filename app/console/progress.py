@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from app.commands.output import note
+from app.console.output import note
 
 if TYPE_CHECKING:
     from cnet.points import BaselineResult, Point

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from app.commands.failures import CANCELLED, DONE, FAILED, TIMED_OUT
-from app.commands.output import emit_line, note
+from app.console.exit_codes import CANCELLED, DONE, FAILED, TIMED_OUT
+from app.console.output import emit_line, note
 
 if TYPE_CHECKING:
-    from app.commands.progress import Bar
+    from app.console.progress import Bar
     from cnet.client import Client
 
 _CODES = {"succeeded": DONE, "failed": FAILED, "cancelled": CANCELLED, "timed_out": TIMED_OUT}
@@ -21,7 +21,7 @@ def exit_code(job: dict[str, Any]) -> int:
 
 def follow(client: Client, job_id: str, *, quiet: bool) -> dict[str, Any]:
     """Show a job's events as they come; returns the job once it has ended."""
-    from app.commands.progress import Bar
+    from app.console.progress import Bar
 
     with Bar("queued", quiet=quiet) as bar:
         for event in client.events(job_id):

@@ -1,0 +1,3 @@
+"""How a command ends, for scripts."""
+
+DONE, FAILED, USAGE, CANCELLED, TIMED_OUT = range(5)
