@@ -1,0 +1,85 @@
+"""Weights as a file that other tools read: safetensors, a PyTorch state dict, or npz.
+
+Every tensor is written under its canonical name with its shape. Tied tensors are written under each of their names.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from cnet.checkpoint.canonical import write_canonical
+from cnet.errors import CnetError
+from cnet.weights import Weights
+
+_OLDEST = (1980, 1, 1, 0, 0, 0)  # the zip format's first time stamp: files of equal weights are equal
+
+
+def write_model(weights: Weights, path: Path, format: str) -> None:  # noqa: A002 - the word of the contract
+    """Write ``weights`` to ``path``, whole or not at all. The same weights give the same bytes.
+
+    Args:
+        weights: what to write.
+        path: the file, replaced where it exists.
+        format: ``safetensors`` (element types as they are), ``pt`` (a dict that ``torch.load(weights_only=True)``
+            reads, element types as they are; needs PyTorch) or ``npz`` (bfloat16 and float8 as the unsigned integers
+            of their bits, since NumPy has no such types).
+
+    Raises:
+        CnetError: ``unknown_format``, or ``torch_missing``.
+    """
+    if format not in _WRITERS:
+        raise CnetError(f"there is no model format {format!r}; known: {', '.join(FORMATS)}", code="unknown_format")
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        _WRITERS[format](draft, weights)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def format_of(path: Path) -> str:
+    """The format that a file's suffix names. Raises CnetError (``unknown_format``) naming the known ones."""
+    suffix = path.suffix.lower()
+    if suffix not in _SUFFIXES:
+        known = ", ".join(_SUFFIXES)
+        raise CnetError(f"the suffix {suffix!r} names no model format; known: {known}", code="unknown_format")
+    return _SUFFIXES[suffix]
+
+
+def _write_npz(path: Path, weights: Weights) -> None:
+    """What ``numpy.load`` reads; not by ``numpy.savez``, which refuses tensors called ``file``."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for tensor in weights:
+            member = zipfile.ZipInfo(f"{tensor.name}.npy", _OLDEST)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            with archive.open(member, "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asanyarray(tensor.data), allow_pickle=False)
+
+
+def _write_torch(path: Path, weights: Weights) -> None:
+    try:
+        from cnet.training.export import save_state_dict
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise CnetError(
+            "a PyTorch file can only be written where PyTorch is installed: install cnet with the extra 'train', "
+            "or write .safetensors",
+            code="torch_missing",
+        ) from error
+    save_state_dict(weights, path)
+
+
+_WRITERS: dict[str, Callable[[Path, Weights], None]] = {
+    "safetensors": write_canonical,
+    "pt": _write_torch,
+    "npz": _write_npz,
+}
+_SUFFIXES = {".safetensors": "safetensors", ".pt": "pt", ".pth": "pt", ".npz": "npz"}
+
+FORMATS = tuple(_WRITERS)
+"""The formats that ``write_model`` knows."""
