@@ -57,6 +57,11 @@ _BY_NAME = {dtype.name: dtype for dtype in _ALL}
 _BY_SAFETENSORS = {dtype.safetensors: dtype for dtype in _ALL}
 
 
+def names() -> frozenset[str]:
+    """Names of all types."""
+    return frozenset(_BY_NAME)
+
+
 def by_name(name: str) -> DType:
     """The type called ``name``. Raises CheckpointError (``unsupported_dtype``)."""
     try:

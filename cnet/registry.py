@@ -82,7 +82,8 @@ class Registry(Generic[PartT]):
 
     def create(self, name: str, **parameters: Any) -> PartT:
         """An instance of the part registered as ``name``."""
-        return self.get(name)(name=name, **parameters)
+        part: Callable[..., PartT] = self.get(name)
+        return part(name=name, **parameters)
 
     def describe(self) -> list[dict[str, Any]]:
         """The catalogue's rows: ``{name, summary, source, parameters: JSON Schema}``, sorted by name."""

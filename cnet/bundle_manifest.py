@@ -1,0 +1,193 @@
+"""The manifest of a bundle: what it says, and whether that can be true."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field, JsonValue, ValidationError, model_validator
+
+from cnet import dtypes
+from cnet.errors import BundleError
+from cnet.registry import Strict
+from cnet.sealed_npz import Packed
+from cnet.weights import Weights
+
+FORMAT = "cnet-bundle"
+VERSION = 1
+
+_MOST_BYTES = 2**62
+_STREAM_SLACK = 2**20  # centroids and coders' tables, beside 16 bytes a weight
+
+Length = Annotated[int, Field(ge=0, le=_MOST_BYTES)]
+Role = Literal["compressible", "other", "tied"]
+
+
+class Member(Strict):
+    """One array of the bundle."""
+
+    descr: Literal["|u1", "<u2", "<u4", "<f2", "<f4", "<f8"]
+    length: Length
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+
+    def packed(self) -> Packed:
+        """The same as the file's value type."""
+        return Packed(self.descr, self.length, self.sha256)
+
+
+class Columns(Strict):
+    """All tensors, one list a property."""
+
+    names: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    shapes: tuple[Annotated[tuple[Length, ...], Field(max_length=64)], ...]
+    roles: tuple[Role, ...]
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if len({len(self.names), len(self.dtypes), len(self.shapes), len(self.roles)}) != 1:
+            raise ValueError("the columns of the tensors differ in length")
+        if len(set(self.names)) != len(self.names):
+            raise ValueError("a tensor's name is there twice")
+        for name, dtype, shape, role in zip(self.names, self.dtypes, self.shapes, self.roles, strict=True):
+            known = dtype in dtypes.names()
+            if not known or (role == "compressible" and not dtypes.by_name(dtype).floating):
+                raise ValueError(f"tensor {name!r} has the element type {dtype!r}")
+            if math.prod(max(side, 1) for side in shape) > _MOST_BYTES // 16:
+                raise ValueError(f"tensor {name!r} is larger than any memory")
+        return self
+
+
+class Manifest(Strict):
+    """The whole manifest; the specification is ``cnet.bundle``."""
+
+    format: Literal["cnet-bundle"] = "cnet-bundle"
+    version: Literal[1] = 1
+    encoder: str
+    header: dict[str, JsonValue]
+    tensors: Columns
+    tied: tuple[tuple[Length, ...], ...]
+    members: dict[Annotated[str, Field(pattern="^(mask|labels|centroids|other)$")], Member]
+    metrics: dict[str, JsonValue] | None
+    extra: dict[str, JsonValue] | None
+
+    @classmethod
+    def parse(cls, text: bytes) -> Manifest:
+        """The manifest in ``text``. Raises BundleError."""
+        try:
+            document = json.loads(text)
+            if isinstance(document, dict) and document.get("format") == FORMAT:
+                _check_version(document.get("version"))
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            raise BundleError(f"the bundle's manifest is not valid: {where}: {first['msg']}") from error
+        except (ValueError, RecursionError) as error:
+            raise BundleError("the bundle's manifest is not JSON") from error
+
+    def to_json(self) -> bytes:
+        """Compact UTF-8 JSON."""
+        document = self.model_dump(mode="json")
+        try:
+            text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            return text.encode()
+        except ValueError as error:
+            raise BundleError("names and metrics must be text and numbers that JSON can hold") from error
+
+    @model_validator(mode="after")
+    def _ties_hold(self) -> Self:
+        rows = list(zip(self.tensors.dtypes, self.tensors.shapes, strict=True))
+        copies = [index for group in self.tied for index in group[1:]]
+        tied = [index for index, role in enumerate(self.tensors.roles) if role == "tied"]
+        if sorted(copies) != tied or any(len(group) < 2 for group in self.tied):
+            raise ValueError("the groups of tied tensors are not those of the roles")
+        for group in self.tied:
+            if max(group) >= len(rows) or len({rows[index] for index in group}) != 1:
+                raise ValueError("tied tensors differ in shape or element type")
+            if self.tensors.roles[group[0]] == "tied":
+                raise ValueError("the first of tied tensors holds the values")
+        return self
+
+    @model_validator(mode="after")
+    def _members_fit(self) -> Self:
+        other = self.members.get("other")
+        if (other.length if other else 0) != self.other_bytes or (other and other.descr != "|u1"):
+            raise ValueError("the other tensors' bytes are not those of their shapes")
+        weights = sum(math.prod(shape) for shape in self.compressible_shapes)
+        for name, member in self.members.items():
+            if name != "other" and member.packed().size > 16 * weights + _STREAM_SLACK:
+                raise ValueError(f"{name} is larger than the weights that it codes")
+        return self
+
+    @cached_property
+    def compressible_shapes(self) -> list[tuple[int, ...]]:
+        """Shapes of the tensors that make up w_net, in its order."""
+        rows = zip(self.tensors.shapes, self.tensors.roles, strict=True)
+        return [shape for shape, role in rows if role == "compressible"]
+
+    @cached_property
+    def places(self) -> Mapping[str, slice]:
+        """Where each tensor lies: elements of w_net for a compressible one, bytes of ``other`` for the rest."""
+        ends = {"compressible": 0, "other": 0}
+        places: dict[str, slice] = {}
+        columns = self.tensors
+        for name, dtype, shape, role in zip(columns.names, columns.dtypes, columns.shapes, columns.roles, strict=True):
+            if role != "tied":
+                width = dtypes.by_name(dtype).numpy.itemsize if role == "other" else 1
+                places[name] = slice(ends[role], ends[role] + math.prod(shape) * width)
+                ends[role] = places[name].stop
+        for first, *copies in self.tied:
+            places.update({columns.names[copy]: places[columns.names[first]] for copy in copies})
+        return places
+
+    @cached_property
+    def other_bytes(self) -> int:
+        """Bytes of all tensors that are not compressible, tied ones once."""
+        columns = self.tensors
+        return sum(
+            math.prod(shape) * dtypes.by_name(dtype).numpy.itemsize
+            for dtype, shape, role in zip(columns.dtypes, columns.shapes, columns.roles, strict=True)
+            if role == "other"
+        )
+
+
+def _check_version(version: object) -> None:
+    if version != VERSION:
+        raise BundleError(
+            f"the bundle has format version {version!r}; this release reads {VERSION}: use a newer release",
+            code="bundle_version",
+        )
+
+
+def columns_of(weights: Weights) -> Columns:
+    """The tensors' columns; of tied tensors the first holds the values."""
+    compressible = set(weights.compressible)
+    return Columns(
+        names=tuple(tensor.name for tensor in weights),
+        dtypes=tuple(tensor.dtype for tensor in weights),
+        shapes=tuple(tensor.shape for tensor in weights),
+        roles=tuple(
+            "tied" if tensor.name in weights.copies else "compressible" if tensor.name in compressible else "other"
+            for tensor in weights
+        ),
+    )
+
+
+def ties_of(weights: Weights) -> tuple[tuple[int, ...], ...]:
+    """The groups of tied tensors by their positions."""
+    position = {tensor.name: index for index, tensor in enumerate(weights)}
+    return tuple(tuple(position[name] for name in group) for group in weights.tied)
+
+
+def plain(value: Any) -> Any:
+    """A value with NumPy's scalars turned into Python's, for JSON."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
