@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +39,13 @@ class Dataset:
 
 
 class BuiltinDataset(Part):
-    """A data set that comes with the service and is used by its name in place of an id."""
+    """A data set that comes with the service and is used by its name in place of an id.
+
+    ``input_shape`` and ``classes`` are those of what ``load`` gives, known without loading it.
+    """
+
+    input_shape: ClassVar[tuple[int, int, int]]
+    classes: ClassVar[int]
 
     @abstractmethod
     def load(self) -> Dataset:

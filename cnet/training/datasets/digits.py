@@ -24,6 +24,8 @@ class Digits(BuiltinDataset):
 
     summary: ClassVar[str] = "1,797 scans of handwritten digits, 8x8, ten classes; comes with scikit-learn."
     source: ClassVar[str] = "Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI, 1998"
+    input_shape: ClassVar[tuple[int, int, int]] = (1, 8, 8)
+    classes: ClassVar[int] = 10
 
     name: Literal["digits"] = "digits"
 
