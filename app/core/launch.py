@@ -23,13 +23,24 @@ def bound(command: Sequence[str]) -> list[str]:
     return [sys.executable, "-P", "-m", "app.core.launch", str(os.getpid()), *command]
 
 
+def die_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when the thread that started it ends (Linux; elsewhere nothing happens).
+
+    Args:
+        parent: process id of the parent. Where it is gone already, this process ends at once: the kernel tells of a
+            death only once, and the parent may have died before we asked.
+
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 def main(arguments: Sequence[str]) -> None:
     """Bind to the parent, then become the program."""
     parent, *command = arguments
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != int(parent):  # it ended before we asked
-        return
+    die_with_parent(int(parent))
     os.execvp(command[0], command)  # noqa: S606 - the program replaces this one, so its signals and its id are its own
 
 

@@ -70,6 +70,11 @@ class Settings(BaseSettings):
         """Uploads under way and the box's folders; on one file system with the blobs."""
         return self.data_dir.absolute() / "scratch"
 
+    @property
+    def job_threads(self) -> int:
+        """CPU threads of one job."""
+        return self.threads or len(os.sched_getaffinity(0))
+
     def environment(self) -> dict[str, str]:
         """The environment for a child process that must see these settings."""
         own = {f"CNET_{name.upper()}": str(value) for name, value in self.model_dump().items()}

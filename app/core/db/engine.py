@@ -15,6 +15,8 @@ from sqlalchemy.pool import NullPool
 _BUSY_SECONDS = 30
 #: Raised where the database does not answer for a while: a lock held too long, a server that restarts.
 TRANSIENT = (OperationalError, InterfaceError)
+#: libpq's: a server that is gone is an error within seconds, not within minutes (a lease must not end meanwhile)
+_PATIENCE = {"connect_timeout": 5, "tcp_user_timeout": 15_000, "keepalives_idle": 10, "keepalives_interval": 5}
 
 
 def _strict_json(value: Any) -> str:
@@ -57,7 +59,14 @@ class Database:
 
 
 def _server(url: str) -> Engine:
-    return create_engine(url, json_serializer=_strict_json, pool_pre_ping=True, pool_size=10, max_overflow=20)
+    return create_engine(
+        url,
+        json_serializer=_strict_json,
+        pool_pre_ping=True,
+        pool_size=10,
+        max_overflow=20,
+        connect_args=_PATIENCE if make_url(url).get_backend_name() == "postgresql" else {},
+    )
 
 
 def _sqlite(url: str) -> Engine:

@@ -1,9 +1,22 @@
 """Jobs as API and workers share them: the record, its queries, its moves, its events and points."""
 
 from app.core.jobs.events import Event, JobEvents
+from app.core.jobs.folder import JobFolder
 from app.core.jobs.job import Job, NewJob
-from app.core.jobs.lifecycle import Lease, Lifecycle
+from app.core.jobs.lifecycle import End, Lease, Lifecycle
 from app.core.jobs.points import JobPoints, PointRow
 from app.core.jobs.store import Jobs
 
-__all__ = ["Event", "Job", "JobEvents", "JobPoints", "Jobs", "Lease", "Lifecycle", "NewJob", "PointRow"]
+__all__ = [
+    "End",
+    "Event",
+    "Job",
+    "JobEvents",
+    "JobFolder",
+    "JobPoints",
+    "Jobs",
+    "Lease",
+    "Lifecycle",
+    "NewJob",
+    "PointRow",
+]

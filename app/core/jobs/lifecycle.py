@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import ColumnElement, Connection, insert, select, update
 
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
@@ -136,12 +136,18 @@ class Lifecycle:
             asked = job.cancel_requested and (job.status is Status.CANCELLING or job.ended_at == now)
             return job if asked else None
 
+    def running(self) -> list[Job]:
+        """Jobs that some worker holds, or held when it was lost."""
+        return self._find(jobs.c.status.in_((Status.RUNNING, Status.CANCELLING)))
+
     def expired(self) -> list[Job]:
         """Jobs whose worker is lost: the lease ran out (a running row without a lease counts as such)."""
         held = jobs.c.status.in_((Status.RUNNING, Status.CANCELLING))
-        late = jobs.c.lease_until.is_(None) | (jobs.c.lease_until < self._clock())
+        return self._find(held & (jobs.c.lease_until.is_(None) | (jobs.c.lease_until < self._clock())))
+
+    def _find(self, condition: ColumnElement[bool]) -> list[Job]:
         with self._database.read() as connection:
-            return [Job.from_row(row) for row in connection.execute(select(jobs).where(held, late)).mappings()]
+            return [Job.from_row(row) for row in connection.execute(select(jobs).where(condition)).mappings()]
 
     def recover(self, job: Job, max_lost: int, *, holder: bool = False) -> Status | None:
         """Send a lost job back to the queue, or end it where it was cancelled or keeps losing its workers.

@@ -85,6 +85,10 @@ class Jobs:
         earlier = (jobs.c.queued_at < job.queued_at) | ((jobs.c.queued_at == job.queued_at) & (jobs.c.id < job.id))
         return self._count((jobs.c.status == Status.QUEUED) & jobs.c.deleted_at.is_(None) & earlier)
 
+    def count_queued(self) -> int:
+        """How many jobs of all owners wait for a worker."""
+        return self._count((jobs.c.status == Status.QUEUED) & jobs.c.deleted_at.is_(None))
+
     def count_active(self, owner: str) -> int:
         """How many jobs of an owner have not ended."""
         return self._count((jobs.c.owner == owner) & jobs.c.status.in_(ACTIVE))

@@ -1,0 +1,21 @@
+"""The Celery application of the workers: ``python -m celery -A worker.celery_app worker -Q cnet -n NAME@%h``."""
+
+from __future__ import annotations
+
+from celery import Celery
+
+from app.core.celery_queue import celery_options
+from app.core.settings import Settings
+from worker.hosting import Hosting
+
+
+def _make_app(settings: Settings) -> Celery:
+    celery = Celery("cnet")
+    celery.conf.update(celery_options(settings.broker), imports=("worker.tasks",))
+    return celery
+
+
+settings = Settings()
+hosting = Hosting(settings)
+hosting.connect()
+app = _make_app(settings)
