@@ -1,0 +1,22 @@
+"""Answers in strict JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from starlette.responses import Response
+
+
+def json_answer(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON response; models may stand anywhere in ``content``. NaN and infinity are refused, not written."""
+    text = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_plain)
+    return Response(text.encode("utf-8", "replace"), status, headers=headers, media_type="application/json")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(by_alias=True)
+    raise TypeError(f"{type(value).__name__} is not JSON")

@@ -1,0 +1,1 @@
+"""The catalogue: what a job can be made of."""

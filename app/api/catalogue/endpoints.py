@@ -1,0 +1,20 @@
+"""Route of the catalogue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from app.api.catalogue import service
+from app.api.catalogue.schemas import Catalogue
+from app.api.dependencies import Core, documented
+from app.api.documents import PROBLEMS
+
+router = APIRouter(prefix="/v1/catalogue", tags=["catalogue"], responses=PROBLEMS, dependencies=[documented])
+
+
+@router.get("", operation_id="get_catalogue", summary="List what a job can be made of", response_model=Catalogue)
+def get(core: Core) -> dict[str, Any]:
+    """Methods, pruners, quantizers, encoders, architectures, data sets, each with its parameters; and the limits."""
+    return service.catalogue(core.settings)

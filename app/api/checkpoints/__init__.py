@@ -1,0 +1,1 @@
+"""Checkpoints: a trained model's weights."""

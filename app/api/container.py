@@ -1,0 +1,78 @@
+"""All that the endpoints work with, made once for each application."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from anyio import CapacityLimiter
+
+from app.core.blobs import BlobStore, LocalBlobs
+from app.core.box import Box, BoxLimits
+from app.core.db.engine import Database
+from app.core.idempotency import IdempotencyKeys
+from app.core.jobs import JobEvents, JobPoints, Jobs, Lifecycle
+from app.core.keys import ApiKeys
+from app.core.objects import Objects
+from app.core.outbox import Outbox
+from app.core.queue import JobQueue
+from app.core.settings import Settings
+
+_HEAVY = 2  # files that are read or decoded at once: each costs memory and a core
+
+
+@dataclass(frozen=True)
+class Container:
+    """Adapters and limits. Everything in it may be used from several threads."""
+
+    settings: Settings
+    database: Database
+    queue: JobQueue
+    blobs: BlobStore
+    box: Box
+    heavy: CapacityLimiter
+    keys: ApiKeys
+    idempotency: IdempotencyKeys
+    checkpoints: Objects
+    datasets: Objects
+    jobs: Jobs
+    lifecycle: Lifecycle
+    events: JobEvents
+    points: JobPoints
+    outbox: Outbox
+
+    @classmethod
+    def create(cls, settings: Settings, queue: JobQueue | None = None) -> Container:
+        """Everything by the settings; ``queue`` stands in for the broker that they name. Connects to nothing yet."""
+        database, days = Database(settings.database), settings.retention_days
+        sender = queue or _celery(settings)
+        return cls(
+            settings=settings,
+            database=database,
+            queue=sender,
+            blobs=LocalBlobs(settings.blobs_dir),
+            box=Box(_limits(settings)),
+            heavy=CapacityLimiter(_HEAVY),
+            keys=ApiKeys(database),
+            idempotency=IdempotencyKeys(database),
+            checkpoints=Objects.checkpoints(database, retention_days=days),
+            datasets=Objects.datasets(database, retention_days=days),
+            jobs=Jobs(database, retention_days=days),
+            lifecycle=Lifecycle(database),
+            events=JobEvents(database),
+            points=JobPoints(database),
+            outbox=Outbox(database, sender),
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.database.close()
+
+
+def _limits(settings: Settings) -> BoxLimits:
+    return BoxLimits(memory=settings.box_memory_bytes, seconds=int(settings.box_timeout_seconds) or 1)
+
+
+def _celery(settings: Settings) -> JobQueue:
+    from app.core.celery_queue import CeleryQueue  # takes a while to import, and tests have no broker
+
+    return CeleryQueue(settings.broker)

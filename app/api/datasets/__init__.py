@@ -1,0 +1,1 @@
+"""Data sets: labelled images to train on and to measure accuracy with."""

@@ -1,0 +1,1 @@
+"""Health: whether the server lives, and whether it can take work."""

@@ -1,0 +1,33 @@
+"""Routes of health; open to all, they tell nothing about anybody."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from app.api.answers import json_answer
+from app.api.dependencies import Core
+from app.api.documents import PROBLEMS
+from app.api.health import service
+from app.api.health.schemas import Liveness, Readiness
+from app.api.problems import problem_response
+
+router = APIRouter(tags=["health"], responses=PROBLEMS)
+
+
+@router.get("/livez", operation_id="get_liveness", summary="Whether the server answers", response_model=Liveness)
+async def livez() -> Liveness:
+    """Looks at nothing else."""
+    return Liveness()
+
+
+@router.get("/readyz", operation_id="get_readiness", summary="Whether jobs can be taken", response_model=Readiness)
+def readyz(request: Request, core: Core) -> Response:
+    """Database, broker and disk; `503` says which of them fails."""
+    health = service.look(core)
+    if health.ready:
+        return json_answer(Readiness(checks=health.checks, workers=service.count_workers(core)))
+    wrong = "; ".join(f"{name}: {result}" for name, result in health.checks.items() if result != "ok")
+    return problem_response(
+        request, 503, "not_ready", wrong, extra={"checks": health.checks}, headers={"Retry-After": "5"}
+    )

@@ -1,0 +1,1 @@
+"""Jobs: a compression that is asked for, watched, stopped."""

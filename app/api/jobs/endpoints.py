@@ -1,0 +1,173 @@
+"""Routes of jobs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response, StreamingResponse
+
+from app.api.answers import json_answer
+from app.api.bodies import read_json
+from app.api.container import Container
+from app.api.dependencies import Core, Owner, documented
+from app.api.documents import IDEMPOTENCY_HEADER, JOB_BODY, PROBLEMS, binary
+from app.api.files import send_file
+from app.api.idempotency import idempotent
+from app.api.jobs import service, watching
+from app.api.jobs.schemas import EventList, EventQuery, JobList, JobQuery, JobView, Validation, event_data
+from app.api.negotiation import prefers
+from app.api.pagination import page
+from app.core.jobs import Job
+
+router = APIRouter(prefix="/v1", tags=["jobs"], responses=PROBLEMS, dependencies=[documented])
+
+_EVENT_TYPES = ("text/event-stream", "application/json")
+
+
+@router.post(
+    "/jobs",
+    operation_id="create_job",
+    summary="Submit a job",
+    status_code=202,
+    response_model=JobView,
+    openapi_extra=JOB_BODY | IDEMPOTENCY_HEADER,
+)
+async def create(request: Request, core: Core, owner: Owner) -> Response:
+    """Everything that can be checked is checked first: what is queued can be run."""
+    body, document = await read_json(request, core.settings)
+    return await _accept(request, core, owner, body, lambda: service.submit(core, document, owner))
+
+
+@router.post(
+    "/jobs:validate",
+    operation_id="validate_job",
+    summary="Check a job without submitting it",
+    response_model=Validation,
+    openapi_extra=JOB_BODY | IDEMPOTENCY_HEADER,
+)
+async def validate(request: Request, core: Core, owner: Owner) -> Response:
+    """What a submission would say, and what the job would take."""
+    body, document = await read_json(request, core.settings)
+
+    async def produce() -> Response:
+        return json_answer(await run_in_threadpool(service.validate, core, document, owner))
+
+    return await idempotent(request, core, owner, hashlib.sha256(body).hexdigest(), produce)
+
+
+@router.get("/jobs", operation_id="list_jobs", summary="List jobs", response_model=JobList)
+def find(query: Annotated[JobQuery, Query()], core: Core, owner: Owner) -> dict[str, Any]:
+    """Newest first."""
+    return page(service.find(core, owner, query), query.limit, lambda job: service.show(core, job))
+
+
+@router.get("/jobs/{job_id}", operation_id="get_job", summary="Show a job, or wait for it", response_model=JobView)
+async def get(
+    request: Request,
+    job_id: str,
+    core: Core,
+    owner: Owner,
+    wait: Annotated[float, Query(ge=0, le=60, description="Seconds to wait for a change of status or phase.")] = 0,
+) -> JobView:
+    """With `wait`: answers at the next change, when the time is up, or at once when the job has ended."""
+    job = await run_in_threadpool(service.get, core, job_id, owner)
+    if wait:
+        job = await watching.wait_for_change(core, job, wait, request.is_disconnected)
+    return await run_in_threadpool(service.show, core, job)
+
+
+@router.delete("/jobs/{job_id}", operation_id="delete_job", summary="Delete a job", status_code=204)
+def delete(job_id: str, core: Core, owner: Owner) -> None:
+    """It is stopped where it has not ended, and its results are removed."""
+    service.delete(core, job_id, owner)
+
+
+@router.post(
+    "/jobs/{job_id}/cancel",
+    operation_id="cancel_job",
+    summary="Cancel a job",
+    status_code=202,
+    response_model=JobView,
+    openapi_extra=IDEMPOTENCY_HEADER,
+)
+async def cancel(request: Request, job_id: str, core: Core, owner: Owner) -> Response:
+    """`409` when it has ended."""
+    return await _accept(request, core, owner, b"", lambda: service.cancel(core, job_id, owner))
+
+
+@router.post(
+    "/jobs/{job_id}/retry",
+    operation_id="retry_job",
+    summary="Run an ended job again",
+    status_code=202,
+    response_model=JobView,
+    openapi_extra=IDEMPOTENCY_HEADER,
+)
+async def retry(request: Request, job_id: str, core: Core, owner: Owner) -> Response:
+    """A new job with the same specification. `409` while the old one has not ended."""
+    return await _accept(request, core, owner, b"", lambda: service.retry(core, job_id, owner))
+
+
+@router.get(
+    "/jobs/{job_id}/events",
+    operation_id="list_job_events",
+    summary="Follow a job's events",
+    response_model=EventList,
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+)
+async def events(
+    request: Request,
+    job_id: str,
+    query: Annotated[EventQuery, Query()],
+    core: Core,
+    owner: Owner,
+    last_event_id: Annotated[str | None, Header(description="Resume after this number.")] = None,
+) -> Response:
+    """Server-sent events until the job has ended; with `Accept: application/json` a list of those until now."""
+    job = await run_in_threadpool(service.get, core, job_id, owner)
+    seen = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdigit() else 0
+    after = min(max(query.after, seen), 2**31 - 1)
+    if prefers(request, _EVENT_TYPES) == "application/json":
+        return await run_in_threadpool(_event_list, core, job.id, after, query.limit)
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no", "Vary": "Accept"}
+    return StreamingResponse(
+        watching.event_stream(core, job.id, after), headers=headers, media_type="text/event-stream"
+    )
+
+
+@router.get(
+    "/jobs/{job_id}/logs",
+    operation_id="get_job_log",
+    summary="Read a job's log",
+    response_class=Response,
+    responses=binary("text/plain", "The log until now."),
+)
+@router.head("/jobs/{job_id}/logs", include_in_schema=False)
+def logs(request: Request, job_id: str, core: Core, owner: Owner) -> Response:
+    """Text that grows; `Range: bytes=N-` gives what came after the first N bytes."""
+    return send_file(request, service.log(core, job_id, owner))
+
+
+async def _accept(request: Request, core: Container, owner: str, body: bytes, act: Callable[[], Job]) -> Response:
+    """Do something with a job, in a thread, once for each idempotency key."""
+
+    def answer() -> Response:
+        view = service.show(core, act())
+        return json_answer(view, 202, {"Location": view.urls.self})
+
+    async def produce() -> Response:
+        return await run_in_threadpool(answer)
+
+    return await idempotent(request, core, owner, hashlib.sha256(body).hexdigest(), produce)
+
+
+def _event_list(core: Container, job_id: str, after: int, limit: int) -> Response:
+    found = core.events.after(job_id, after, limit + 1)
+    shown = found[:limit]
+    data = [event_data(job_id, event) for event in shown]
+    last = shown[-1].seq if shown else None
+    return json_answer({"data": data, "has_more": len(found) > limit, "next": last}, headers={"Vary": "Accept"})

@@ -1,0 +1,1 @@
+"""Results: a job's points, bundles, decoded models, numbers."""

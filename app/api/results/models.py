@@ -1,0 +1,62 @@
+"""Decoded models, made on request and kept for a while."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from app.api.scratch import check_space
+from cnet.bundle import open_bundle
+from cnet.convert import write_model
+
+FORMATS = ("safetensors", "npz")
+"""What a model can be had as: all that needs no PyTorch in the front end."""
+
+_KEPT = 4
+
+
+class Models:
+    """A folder with the last few decoded models, so that HEAD, ranges and retries do not decode again.
+
+    A file that is open stays readable when it is removed.
+    """
+
+    def __init__(self, folder: Path, reserve: int) -> None:
+        self._folder = folder
+        self._reserve = reserve
+
+    def open(self, bundle: Path, digest: str, model_format: str) -> tuple[BinaryIO, int]:
+        """The decoded model, open to read, and its size.
+
+        Raises:
+            BundleError: the stored bundle is damaged.
+            StorageFullError: there is no space to decode it.
+        """
+        path = self._folder / f"{digest}.{model_format}"
+        file = _opened(path) or self._decode(bundle, path, model_format)
+        return file, os.fstat(file.fileno()).st_size
+
+    def _decode(self, bundle: Path, path: Path, model_format: str) -> BinaryIO:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        weights = open_bundle(bundle).weights()
+        check_space(self._folder, weights.raw_bytes, self._reserve)
+        write_model(weights, path, model_format)
+        file = path.open("rb")
+        self._forget()
+        return file
+
+    def _forget(self) -> None:
+        """Remove all but the last few."""
+        files = [(path.stat().st_mtime, path) for path in self._folder.iterdir() if not path.name.startswith(".")]
+        for _, path in sorted(files)[:-_KEPT]:
+            path.unlink(missing_ok=True)
+
+
+def _opened(path: Path) -> BinaryIO | None:
+    """The file, used now; None where it is not there."""
+    try:
+        os.utime(path)
+        return path.open("rb")
+    except FileNotFoundError:
+        return None

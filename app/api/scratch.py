@@ -1,0 +1,58 @@
+"""Folders for one request's files: gone with the request, and with the next start where the server was killed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from app.core.errors import StorageFullError
+
+_PREFIX = "request-"
+
+
+@contextmanager
+def workspace(root: Path) -> Iterator[Path]:
+    """A fresh folder below ``root``, removed at the end whatever happens. Its lock says that it is in use."""
+    root.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def sweep(root: Path) -> int:
+    """Remove folders whose process is gone; returns how many. Those of living processes are locked, and stay."""
+    removed = 0
+    for folder in root.glob(f"{_PREFIX}*"):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            continue
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+            removed += 1
+        finally:
+            os.close(descriptor)
+    return removed
+
+
+def check_space(root: Path, needed: int, reserve: int) -> None:
+    """Raise StorageFullError where ``needed`` more bytes would leave less than ``reserve`` free."""
+    if free_bytes(root) < needed + reserve:
+        raise StorageFullError("the server has no space left for this; delete objects that are not needed any more")
+
+
+def free_bytes(root: Path) -> int:
+    """Bytes that may still be written on the file system of ``root``, which need not exist yet."""
+    existing = next(folder for folder in (root, *root.parents) if folder.exists())
+    return shutil.disk_usage(existing).free

@@ -1,0 +1,105 @@
+"""The HTTP API: ``uvicorn --factory app.main:create_app``."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import PackageNotFoundError, version
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from app.api.auth import Authentication, check_address
+from app.api.catalogue.endpoints import router as catalogue
+from app.api.checkpoints.endpoints import router as checkpoints
+from app.api.container import Container
+from app.api.context import RequestContext
+from app.api.datasets.endpoints import router as datasets
+from app.api.documents import describe
+from app.api.health.endpoints import router as health
+from app.api.jobs.endpoints import router as jobs
+from app.api.problems import handle_http, handle_known, handle_validation
+from app.api.results.endpoints import router as results
+from app.api.scratch import sweep
+from app.core.db import migrate
+from app.core.errors import ServiceError
+from app.core.queue import JobQueue
+from app.core.settings import Settings
+from cnet.errors import CnetError
+
+logger = logging.getLogger(__name__)
+
+_SUMMARY = "Compress trained neural networks: upload a checkpoint, get back a file many times smaller."
+_DESCRIPTION = (
+    "Upload a checkpoint, submit a job, follow it, download the bundle. Every refusal is an RFC 9457 problem with a "
+    "stable `code`; every POST takes an `Idempotency-Key`."
+)
+_TAGS = [
+    {"name": "checkpoints", "description": "A trained model's weights."},
+    {"name": "datasets", "description": "Labelled images to train on and to measure accuracy with."},
+    {"name": "jobs", "description": "A compression that is asked for, watched, stopped."},
+    {"name": "results", "description": "Points, bundles, decoded models, numbers."},
+    {"name": "catalogue", "description": "What a job can be made of."},
+    {"name": "health", "description": "Whether the server can take work."},
+]
+
+
+def create_app(settings: Settings | None = None, queue: JobQueue | None = None) -> FastAPI:
+    """The application, by settings from the environment unless given; connects to nothing until it starts.
+
+    ``queue`` stands in for the broker that the settings name.
+    """
+    container = Container.create(settings or Settings(), queue)
+    app = FastAPI(
+        title="cnet",
+        version=_version(),
+        summary=_SUMMARY,
+        description=_DESCRIPTION,
+        openapi_tags=_TAGS,
+        lifespan=_lifespan,
+        redirect_slashes=False,
+    )
+    app.state.container = container
+    for router in (checkpoints, datasets, jobs, results, catalogue, health):
+        app.include_router(router)
+    for kind in (ServiceError, CnetError, SQLAlchemyError, OSError):
+        app.add_exception_handler(kind, handle_known)
+    app.add_exception_handler(RequestValidationError, handle_validation)
+    app.add_exception_handler(HTTPException, handle_http)
+    app.add_middleware(Authentication, keys=container.keys)
+    app.add_middleware(RequestContext)  # the last added is the outermost
+    app.openapi = lambda: describe(app)  # type: ignore[method-assign]
+    return app
+
+
+def check_start(container: Container) -> None:
+    """Refuse to serve what cannot be served; called at start, and by ``cnet up`` before it starts anything.
+
+    Raises:
+        SchemaVersionError: the database's tables are of another release, or were never made.
+        ForbiddenError: (``keys_needed``) there are no API keys and the address is not a loopback one.
+    """
+    migrate.check(container.database)
+    check_address(container.settings.host, container.keys)
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    container: Container = app.state.container
+    await run_in_threadpool(check_start, container)
+    removed = await run_in_threadpool(sweep, container.settings.scratch_dir)
+    if removed:
+        logger.info("removed %d unfinished uploads of a server that was killed", removed)
+    yield
+    container.close()
+
+
+def _version() -> str:
+    try:
+        return version("cnet")
+    except PackageNotFoundError:
+        return "0"
