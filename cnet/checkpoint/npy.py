@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tokenize
 import warnings
 from dataclasses import dataclass
 from math import prod
@@ -17,7 +18,10 @@ from cnet.errors import CheckpointError
 
 _MAX_HEADER = 64 * 1024
 _PEEK = 16  # magic, version and the longest length field
-_HEADER_ERRORS = (ValueError, TypeError, KeyError, EOFError, SyntaxError, RecursionError, OverflowError)
+_HEADER_ERRORS = (
+    *(ValueError, TypeError, KeyError, EOFError, OverflowError),
+    *(SyntaxError, tokenize.TokenError, RecursionError, MemoryError),  # NumPy parses the header as a Python literal
+)
 
 
 @dataclass(frozen=True, eq=False)

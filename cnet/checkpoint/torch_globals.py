@@ -67,6 +67,8 @@ _OTHER_LAYOUTS = {
 _INERT = (
     *("torch.device", "torch.serialization._get_layout", "_codecs.encode", "torch.Tensor", "torch._tensor.Tensor"),
     *("torch.nn.parameter.Parameter", "torch.nn.parameter.Buffer"),
+    *("torch.per_tensor_affine", "torch.per_channel_affine", "torch.per_tensor_symmetric"),
+    *("torch.per_channel_symmetric", "torch.per_channel_affine_float_qparams"),
 )
 
 
