@@ -1,0 +1,90 @@
+"""Every fault of a run leaves it as one of our errors that names its phase."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cnet.errors import CnetError
+from cnet.pipeline.interface import RunObserver
+from cnet.points import BaselineResult, Point
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+class Tracked:
+    """A run observer that passes everything on and remembers the phase."""
+
+    def __init__(self, observer: RunObserver) -> None:
+        self._observer = observer
+        self.current = "load"
+
+    def phase(self, name: str) -> None:
+        """Remember and pass on."""
+        self.current = name
+        self._observer.phase(name)
+
+    def progress(self, fraction: float) -> None:
+        """Pass on."""
+        self._observer.progress(fraction)
+
+    def metric(self, values: dict[str, Any]) -> None:
+        """Pass on."""
+        self._observer.metric(values)
+
+    def log(self, message: str) -> None:
+        """Pass on."""
+        self._observer.log(message)
+
+    def should_stop(self) -> bool:
+        """Ask on."""
+        return self._observer.should_stop()
+
+    def baseline(self, result: BaselineResult) -> None:
+        """Pass on."""
+        self._observer.baseline(result)
+
+    def point(self, point: Point, bundle: Path) -> None:
+        """Pass on."""
+        self._observer.point(point, bundle)
+
+
+@contextmanager
+def phase_named(tracked: Tracked) -> Iterator[None]:
+    """Let nothing but CnetError (and what is no Exception) out of the block, with its ``phase`` set.
+
+    Codes of foreign faults: ``out_of_memory``, ``storage_full``, ``storage_failed``, and ``internal_error`` for all
+    that should not happen. The foreign exception is the cause.
+    """
+    try:
+        yield
+    except CnetError as error:
+        error.phase = error.phase or tracked.current
+        raise
+    except Exception as error:
+        ours = _explain(error)
+        ours.phase = tracked.current
+        raise ours from error
+
+
+def _explain(error: Exception) -> CnetError:
+    if isinstance(error, MemoryError):
+        return CnetError(
+            "there is not enough memory for this net; use a machine with more, or a smaller batch size",
+            code="out_of_memory",
+        )
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return CnetError(
+            "there is no space left for the run's files; free some space and start the run again",
+            code="storage_full",
+        )
+    if isinstance(error, OSError):
+        reason = error.strerror or type(error).__name__
+        return CnetError(f"the run's files cannot be read or written: {reason}", code="storage_failed")
+    return CnetError(
+        f"an unexpected {type(error).__name__}; this is a fault of cnet, not of the input: please report it",
+        code="internal_error",
+    )

@@ -1,0 +1,150 @@
+"""How a point is made: quantize, encode, decode what was encoded, evaluate that, publish."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cnet.bundle import Bundle, BundleSizes, open_bundle, write_bundle
+from cnet.errors import BundleError
+from cnet.observer import check_stop
+from cnet.pipeline import advice, measure
+from cnet.pipeline.effort import Effort, Meter
+from cnet.pipeline.interface import RunObserver
+from cnet.pipeline.measure import Quality, Request, Vector
+from cnet.pipeline.nets import Net, evaluate
+from cnet.pipeline.plan import Plan
+from cnet.pipeline.store import Store, publish
+from cnet.points import BaselineResult, Point
+from cnet.symbols import Symbols
+from cnet.weights import Weights
+
+
+@dataclass(frozen=True, eq=False)
+class Pruned:
+    """What the points of one sparsity have in common.
+
+    Attributes:
+        original: w_net just before pruning.
+        weights: after pruning and recovery; every zero of w_net is a pruned weight.
+        accuracy: of ``weights``, in percent, None without a data set.
+    """
+
+    original: Vector
+    weights: Weights
+    accuracy: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Maker:
+    """Makes points. ``about`` goes into every bundle's manifest: what tells this run from others."""
+
+    plan: Plan
+    net: Net | None
+    effort: Effort
+    observer: RunObserver
+    store: Store
+    meter: Meter
+    about: dict[str, Any]
+
+    def found(self, request: Request) -> Point | None:
+        """The point of an earlier attempt, or None."""
+        name = _name(request)
+        record = self.store.record(name)
+        if record is None or not self.store.bundle(name).exists():
+            return None
+        self.observer.log(f"point {request.index}: made before, taken over")
+        return Point.from_json(record)
+
+    def tell(self, point: Point) -> None:
+        """Hand a point to the observer, which may have heard of it before."""
+        self.observer.point(point, self.store.bundle(f"point-{point.index:03d}"))
+
+    def make(self, request: Request, pruned: Pruned, baseline: BaselineResult) -> Point:
+        """One point, its bundle in its final place and its numbers recorded."""
+        weights, symbols = self._quantized(request, pruned)
+        draft = self._encoded(request, weights, symbols)
+        measured = self._evaluated(draft, pruned)
+        self._step("publish")
+        sizes = self._published(request, weights, draft, measured, baseline)
+        point = measure.point(request, measured, baseline, sizes)
+        self.store.set_record(_name(request), point.to_metrics())
+        return point
+
+    def _quantized(self, request: Request, pruned: Pruned) -> tuple[Weights, Symbols]:
+        self._step("quantize")
+        vector = pruned.weights.vector()
+        keep = vector != 0
+        codebook = self.plan.quantizer.quantize(vector[keep], request.clusters)
+        symbols = Symbols(keep, codebook.labels, codebook.centroids)
+        for sentence in advice.about_clusters(symbols, request.clusters):
+            self.observer.log(sentence)
+        self.meter.advance(self.effort.quantize)
+        check_stop(self.observer)
+        weights = pruned.weights
+        if self.net is not None:
+            state = self.store.training(_name(request))
+            on_fraction = self.meter.within(self.effort.centroids)
+            weights, symbols = self.net.tune_centroids(weights, symbols, state, on_fraction)
+        self.meter.advance(self.effort.centroids)
+        return weights, symbols
+
+    def _encoded(self, request: Request, weights: Weights, symbols: Symbols) -> Bundle:
+        """The bundle without its metrics, read back: what is measured is what is in the file."""
+        self._step("encode")
+        path = self.store.draft(_name(request))
+        write_bundle(path, weights, symbols, self.plan.encoder, None)
+        self.meter.advance(self.effort.encode)
+        return open_bundle(path)
+
+    def _evaluated(self, draft: Bundle, pruned: Pruned) -> Quality:
+        self._step("evaluate")
+        decoded = draft.weights()
+        accuracy, loss = evaluate(self.net, decoded)
+        self.meter.advance(self.effort.evaluate)
+        accuracies = (accuracy, pruned.accuracy)
+        return measure.quality(pruned.original, decoded, draft.symbols(), accuracies, loss)
+
+    def _published(
+        self, request: Request, weights: Weights, draft: Bundle, measured: Quality, baseline: BaselineResult
+    ) -> BundleSizes:
+        """The bundle with its metrics, proven to decode to what was measured, in its final place."""
+        name = _name(request)
+        metrics = {
+            "sparsity_requested": request.sparsity,
+            "clusters_requested": request.clusters,
+            **measured.summary(),
+            "baseline": baseline.to_json(),
+        }
+        decoded = draft.weights()
+        path = self.store.draft(name)
+        write_bundle(path, weights, draft.symbols(), self.plan.encoder, metrics, self.about)
+        final = open_bundle(path)
+        final.verify()
+        if not same(decoded, final.weights()):
+            raise BundleError("the bundle does not decode to the weights that were measured")
+        sizes = final.sizes  # a bundle reads its file as it goes, and the file is about to move
+        publish(path, self.store.bundle(name))
+        self.store.drop_training(name)
+        return sizes
+
+    def _step(self, phase: str) -> None:
+        check_stop(self.observer)
+        self.observer.phase(phase)
+
+
+def same(one: Weights, other: Weights) -> bool:
+    """Whether names, order, types, shapes and bits are equal."""
+    if [(t.name, t.dtype, t.shape) for t in one] != [(t.name, t.dtype, t.shape) for t in other]:
+        return False
+    return all(bool(np.array_equal(_bits(a.data), _bits(b.data))) for a, b in zip(one, other, strict=True))
+
+
+def _bits(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _name(request: Request) -> str:
+    return f"point-{request.index:03d}"

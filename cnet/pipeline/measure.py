@@ -1,0 +1,149 @@
+"""From weights, symbols and files to the numbers of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cnet import sizes
+from cnet.bundle import BundleSizes
+from cnet.points import BaselineResult, LayerResult, PartBytes, Point
+from cnet.symbols import Symbols
+from cnet.weights import Weights
+
+Vector = npt.NDArray[np.floating]
+
+
+def baseline_result(weights: Weights, accuracy: float | None, loss: float | None) -> BaselineResult:
+    """The baseline's numbers; ``weights`` are those before any compression."""
+    return BaselineResult(
+        accuracy=accuracy,
+        loss=loss,
+        raw_bytes=weights.raw_bytes,
+        npz_bytes=sizes.npz_bytes(weights),
+        compressible_npz_bytes=sizes.npz_vector_bytes(weights.vector()),
+        parameters=weights.parameters,
+        compressible_parameters=weights.compressible_parameters,
+    )
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked of a point."""
+
+    index: int
+    sparsity: float
+    clusters: int | None
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What a point's decoded net is worth; layers as in ``Point``. None and null where there is no data set."""
+
+    accuracy: float | None
+    accuracy_before_quantize: float | None
+    loss: float | None
+    sparsity: float
+    clusters: int | None
+    label_entropy: float | None
+    mse: float
+    layers: tuple[LayerResult, ...]
+
+    def summary(self) -> dict[str, Any]:
+        """What the bundle's manifest tells of it, by the names of ``Point``."""
+        names = (
+            "sparsity",
+            "clusters",
+            "accuracy",
+            "accuracy_before_quantize",
+            "loss",
+            "label_entropy",
+            "mse",
+        )
+        values = {name: getattr(self, name) for name in names}
+        return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in values.items()}
+
+
+def quality(
+    original: Vector,
+    decoded: Weights,
+    symbols: Symbols,
+    accuracies: tuple[float | None, float | None],
+    loss: float | None,
+) -> Quality:
+    """Measure a decoded net.
+
+    Args:
+        original: w_net just before pruning.
+        decoded: the weights as a reader of the bundle gets them.
+        symbols: mask, labels and centroids as they are in the bundle.
+        accuracies: of the decoded net, and of the net before it was quantized.
+        loss: of the decoded net.
+    """
+    vector = decoded.vector()
+    return Quality(
+        accuracy=accuracies[0],
+        accuracy_before_quantize=accuracies[1],
+        loss=loss,
+        sparsity=_sparsity(vector),
+        clusters=symbols.clusters,
+        label_entropy=sizes.label_entropy(symbols),
+        mse=sizes.mse(original, vector),
+        layers=tuple(_layers(original, vector, decoded, symbols)),
+    )
+
+
+def point(request: Request, measured: Quality, baseline: BaselineResult, bundle: BundleSizes) -> Point:
+    """A point's numbers, sizes counted on the file."""
+    parts = PartBytes(
+        bundle.mask, bundle.labels, bundle.centroids, bundle.other_tensors, bundle.container, bundle.total
+    )
+    symbols = parts.mask + parts.labels + parts.centroids
+    return Point(
+        index=request.index,
+        sparsity_requested=request.sparsity,
+        sparsity=measured.sparsity,
+        clusters_requested=request.clusters,
+        clusters=measured.clusters,
+        accuracy=measured.accuracy,
+        accuracy_before_quantize=measured.accuracy_before_quantize,
+        loss=measured.loss,
+        ratio=baseline.npz_bytes / parts.total,
+        ratio_weights=baseline.compressible_npz_bytes / symbols if symbols else None,
+        ratio_raw=baseline.raw_bytes / parts.total,
+        bits_per_parameter=8 * parts.total / baseline.parameters if baseline.parameters else None,
+        label_entropy=measured.label_entropy,
+        bytes=parts,
+        mse=measured.mse,
+        sha256=bundle.sha256,
+        layers=measured.layers,
+    )
+
+
+def _layers(original: Vector, vector: Vector, decoded: Weights, symbols: Symbols) -> Iterator[LayerResult]:
+    """One row a compressible tensor. Its labels are those of its kept entries, which lie side by side."""
+    start = 0
+    for name, part in decoded.slices():
+        keep = symbols.keep[part]
+        stop = start + int(np.count_nonzero(keep))
+        labels = None if symbols.labels is None else symbols.labels[start:stop]
+        start = stop
+        yield LayerResult(
+            name=name,
+            shape=decoded[name].shape,
+            parameters=decoded[name].size,
+            kept=int(np.count_nonzero(vector[part])),
+            sparsity=_sparsity(vector[part]),
+            mse=sizes.mse(original[part], vector[part]),
+            clusters=None if labels is None else len(np.unique(labels)),
+            label_entropy=sizes.label_entropy(Symbols(keep, labels, symbols.centroids)),
+        )
+
+
+def _sparsity(vector: Vector) -> float:
+    """Counted zeros / entries; 0 where there are none."""
+    return (len(vector) - int(np.count_nonzero(vector))) / len(vector) if len(vector) else 0.0

@@ -1,0 +1,75 @@
+"""A job's parts with nothing left open: the resolved spec as the pipeline needs it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from cnet.encode import Encoder
+from cnet.methods import Method
+from cnet.prune import Pruner
+from cnet.quantize import Quantizer
+from cnet.spec import JobSpec
+from cnet.training.architectures import Architecture
+from cnet.training.config import Recover, Schedule, Training
+from cnet.weights import Selection
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The parts that every job has."""
+
+    pruner: Pruner
+    quantizer: Quantizer
+    encoder: Encoder
+    selection: Selection
+
+    @classmethod
+    def of(cls, spec: JobSpec) -> Plan:
+        """The parts of ``spec``, defaults filled in."""
+        resolved = spec.resolved()
+        return cls(
+            pruner=cast(Pruner, resolved.prune),
+            quantizer=cast(Quantizer, resolved.quantize),
+            encoder=cast(Encoder, resolved.encode),
+            selection=resolved.compressible.selection() if resolved.compressible else Selection(),
+        )
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """The parts that a job has only where it trains; the four trainings in the order in which they come.
+
+    Recovery and the fine-tuning of centroids run at a constant rate, by default a tenth of training's: the schedule
+    is written for the epochs of the fine-tuning, which are others.
+    """
+
+    architecture: Architecture
+    method: Method
+    baseline: Training
+    finetune: Training
+    recover: Training
+    centroids: Training
+
+    @classmethod
+    def of(cls, spec: JobSpec) -> TrainingPlan | None:
+        """The parts of ``spec``, defaults filled in; None where nothing is trained."""
+        if not spec.trains:
+            return None
+        resolved = spec.resolved()
+        training = cast(Training, resolved.training)
+        recover = cast(Recover, resolved.recover)
+        return cls(
+            architecture=cast(Architecture, resolved.architecture),
+            method=cast(Method, resolved.method),
+            baseline=resolved.baseline.over(training) if resolved.baseline else training,
+            finetune=training,
+            recover=_after(training, recover, recover.epochs),
+            centroids=_after(training, recover, recover.centroid_epochs),
+        )
+
+
+def _after(training: Training, recover: Recover, epochs: int) -> Training:
+    rate = recover.learning_rate or training.optimizer.learning_rate / 10
+    optimizer = training.optimizer.model_copy(update={"learning_rate": rate})
+    return training.model_copy(update={"epochs": epochs, "optimizer": optimizer, "schedule": Schedule()})

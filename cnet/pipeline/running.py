@@ -1,0 +1,99 @@
+"""A run from its inputs to its outcome."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cnet import search
+from cnet.errors import SpecError
+from cnet.pipeline import identity
+from cnet.pipeline.effort import Effort, Meter
+from cnet.pipeline.faults import Tracked, phase_named
+from cnet.pipeline.interface import Inputs, Outcome, RunObserver
+from cnet.pipeline.making import Maker
+from cnet.pipeline.nets import Net
+from cnet.pipeline.plan import Plan, TrainingPlan
+from cnet.pipeline.session import Session
+from cnet.pipeline.store import Store
+from cnet.points import Point
+from cnet.spec import JobSpec
+from cnet.weights import Weights
+
+
+def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
+    """Compress a net as ``spec`` says.
+
+    Load, measure the baseline (train it first, where there is no checkpoint), fine-tune once; then for each sparsity
+    prune and recover, and for each cluster count quantize, fine-tune the centroids, encode, decode what was encoded,
+    evaluate that, publish. Without a data set all training and every accuracy drop out.
+
+    The run can be ended at any time, by the observer or by a kill. Called again with the same arguments and the same
+    folder it goes on from the last saved state, and its bundles are the same, byte for byte, on one kind of machine.
+
+    Args:
+        spec: the job as its user wrote it (not resolved: whether a sparsity was named decides on the search).
+        inputs: what to work on; must hold what the spec names.
+        observer: told of everything, asked whether to go on.
+
+    Raises:
+        ConstraintNotMetError: no point meets the target; all points were made and told of.
+        StoppedError: the observer asked to stop.
+        CnetError: anything else that went wrong; ``phase`` says where, ``code`` what, the text what to do.
+    """
+    tracked = Tracked(observer)
+    with phase_named(tracked):
+        tracked.phase("load")
+        session = _session(spec, inputs, tracked)
+        baseline = session.baseline
+        points: list[Point] = []
+        sparsities = search.sparsities(spec, session.plan.pruner, baseline, points)
+        for position, sparsity in enumerate(sparsities):
+            points += session.points_at(sparsity, position, len(points))
+        session.store.finish()
+        selected = search.select(spec.target, baseline, points)
+        session.meter.finish()
+    bundles = tuple(session.store.bundle(f"point-{point.index:03d}") for point in points)
+    return Outcome(baseline, tuple(points), selected, bundles)
+
+
+def _session(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Session:
+    """Everything that the steps need, inputs checked against the spec and against each other."""
+    _check_inputs(spec, inputs)
+    plan = Plan.of(spec)
+    given = None
+    if inputs.weights is not None:
+        given = Weights.select(inputs.weights.tensors, plan.selection, inputs.weights.tied)
+    net = _net(spec, inputs, plan, observer)
+    if given is not None and net is not None:
+        net.check(given)
+    about = _about(spec, inputs, given)
+    store = Store(inputs.folder, identity.run_key(spec, **about["inputs"]), plan.selection)
+    if store.resumed:
+        observer.log("this run was started before: going on from its saved state")
+    effort = Effort.of(spec, inputs.dataset)
+    meter = Meter(observer, effort.total)
+    maker = Maker(plan, net, effort, observer, store, meter, about)
+    return Session(given, plan, net, effort, observer, store, meter, maker)
+
+
+def _check_inputs(spec: JobSpec, inputs: Inputs) -> None:
+    if (spec.checkpoint is None) != (inputs.weights is None):
+        raise SpecError("the spec names a checkpoint and no weights are given, or the other way round")
+    if (spec.dataset is None) != (inputs.dataset is None):
+        raise SpecError("the spec names a data set and none is given, or the other way round")
+
+
+def _net(spec: JobSpec, inputs: Inputs, plan: Plan, observer: RunObserver) -> Net | None:
+    training = TrainingPlan.of(spec)
+    if training is None or inputs.dataset is None:
+        return None
+    return Net(training, inputs.dataset, spec.preprocess, plan.selection, observer)
+
+
+def _about(spec: JobSpec, inputs: Inputs, given: Weights | None) -> dict[str, Any]:
+    """What every bundle of the run says about where it comes from: no time, no host, no id."""
+    digests = {
+        "weights": None if given is None else identity.weights_digest(given),
+        "dataset": None if inputs.dataset is None else identity.dataset_digest(inputs.dataset),
+    }
+    return {"spec": identity.spec_document(spec), "inputs": digests}

@@ -1,0 +1,160 @@
+"""One run under way: its steps, each made once and found again when the run is resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from cnet.errors import TrainingError
+from cnet.observer import check_stop
+from cnet.pipeline import advice
+from cnet.pipeline.effort import Effort, Meter
+from cnet.pipeline.interface import RunObserver
+from cnet.pipeline.making import Maker, Pruned
+from cnet.pipeline.measure import Request, baseline_result
+from cnet.pipeline.nets import Mask, Net, OnFraction, evaluate
+from cnet.pipeline.plan import Plan
+from cnet.pipeline.store import Store
+from cnet.points import BaselineResult, Point
+from cnet.weights import Weights
+
+Training = Callable[[Path, OnFraction], Weights]
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """The steps up to a sparsity's weights; ``maker`` makes points of these.
+
+    What a step makes is asked for only where a later step is still to be made: a run that is resumed loads nothing
+    that it does not need.
+    """
+
+    given: Weights | None
+    plan: Plan
+    net: Net | None
+    effort: Effort
+    observer: RunObserver
+    store: Store
+    meter: Meter
+    maker: Maker
+
+    @cached_property
+    def original(self) -> Weights:
+        """The checkpoint's weights, or those of the baseline trained from scratch."""
+        if self.given is not None:
+            return self.given
+        if self.net is None:
+            raise TrainingError("there is neither a checkpoint nor a data set to train a baseline on: give one of them")
+        return self._trained("baseline", self.effort.baseline, self.net.initial)
+
+    @cached_property
+    def baseline(self) -> BaselineResult:
+        """The net before compression, measured."""
+        found = self.store.record("baseline")
+        if found is not None:
+            self.observer.log("baseline: measured before")
+            result = BaselineResult.from_json(found)
+        else:
+            self.observer.phase("baseline")
+            original = self.original
+            self._say(advice.about_weights(original))
+            result = baseline_result(original, *evaluate(self.net, original))
+            self.store.set_record("baseline", result.to_json())
+        self.observer.baseline(result)
+        self.meter.seek(self.effort.baseline + self.effort.evaluate)
+        return result
+
+    @cached_property
+    def tuned(self) -> Weights:
+        """Weights just before pruning: one fine-tuning for all points."""
+        net = self.net
+        if net is None:
+            return self.original
+        self.observer.phase("finetune")
+
+        def finetune(state: Path, on_fraction: OnFraction) -> Weights:
+            return net.finetune(self.original, state, on_fraction)
+
+        weights = self._trained("finetune", self.effort.finetune, finetune)
+        self.store.drop_weights("baseline")
+        return weights
+
+    def points_at(self, sparsity: float, position: int, first: int) -> list[Point]:
+        """The points of one sparsity, one for each cluster count.
+
+        Args:
+            sparsity: the fraction to prune.
+            position: how many sparsities came before.
+            first: index of the first point.
+        """
+        levels = self.plan.quantizer.levels()
+        requests = [Request(first + offset, sparsity, level) for offset, level in enumerate(levels)]
+        start = self.effort.before_points + position * self.effort.per_sparsity
+        points = [self.maker.found(request) for request in requests]
+        pruned = None
+        for offset, request in enumerate(requests):
+            point = points[offset]
+            if point is None:
+                pruned = pruned or self._pruned(sparsity, position, start)
+                point = self.maker.make(request, pruned, self.baseline)
+            self.maker.tell(point)
+            points[offset] = point
+            self.meter.seek(start + self.effort.until_point(offset + 1))
+            check_stop(self.observer)
+        self.store.drop_weights(_recovery(position))
+        return [point for point in points if point is not None]
+
+    def _pruned(self, sparsity: float, position: int, start: float) -> Pruned:
+        """Weights at one sparsity: pruned, recovered, evaluated."""
+        tuned = self.tuned
+        self.meter.seek(start)
+        self.observer.phase("prune")
+        vector = tuned.vector()
+        keep = self.plan.pruner.keep(tuned, sparsity)
+        self._say(advice.about_pruning(tuned, keep, sparsity))
+        weights = tuned.with_vector(np.where(keep, vector, vector.dtype.type(0)))
+        self.meter.advance(self.effort.prune)
+        check_stop(self.observer)
+        weights = self._recovered(weights, keep, position)
+        accuracy, _ = evaluate(self.net, weights)
+        self.meter.advance(self.effort.evaluate)
+        check_stop(self.observer)
+        return Pruned(original=vector, weights=weights, accuracy=accuracy)
+
+    def _recovered(self, weights: Weights, keep: Mask, position: int) -> Weights:
+        net = self.net
+        if net is None:
+            return weights
+        self.observer.phase("recover")
+
+        def recover(state: Path, on_fraction: OnFraction) -> Weights:
+            return net.recover(weights, keep, state, on_fraction)
+
+        recovered = self._trained(_recovery(position), self.effort.recover, recover)
+        self.observer.phase("evaluate")
+        return recovered
+
+    def _trained(self, name: str, cost: float, train: Training) -> Weights:
+        """What ``train`` makes, or made in an earlier attempt; its own state goes when its weights are safe."""
+        weights = self.store.weights(name)
+        if weights is None:
+            made = train(self.store.training(name), self.meter.within(cost))
+            weights = self.store.set_weights(name, made)
+        else:
+            self.observer.log(f"{name}: finished before, its weights are taken over")
+        self.store.drop_training(name)
+        self.meter.advance(cost)
+        check_stop(self.observer)
+        return weights
+
+    def _say(self, sentences: Iterable[str]) -> None:
+        for sentence in sentences:
+            self.observer.log(sentence)
+
+
+def _recovery(position: int) -> str:
+    return f"recover-{position:03d}"

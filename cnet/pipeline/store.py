@@ -1,0 +1,134 @@
+"""The folder of a run: what is finished, and what can be gone on from.
+
+    run.json                 whose run this is: its key
+    records/NAME.json        results of finished steps
+    weights/NAME.safetensors weights of finished steps, canonical form
+    training/NAME/           state of a training under way, written by the trainer
+    bundles/NAME.npz         bundles; a final one has a record of the same name
+
+Every file appears whole: it is written beside its place, flushed to the disk, and renamed. At most the weights of
+three steps lie here at once, and they go when the run ends; bundles and records stay.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from cnet.checkpoint.canonical import read_canonical, write_canonical
+from cnet.weights import Selection, Weights
+
+_PARTS = ("records", "weights", "training", "bundles")
+
+
+class Store:
+    """One run's folder.
+
+    Args:
+        folder: made if need be. Whatever another run (another ``key``) left in it is removed.
+        key: the run's digest.
+        selection: which tensors of weights that are read back are compressible.
+    """
+
+    def __init__(self, folder: Path, key: str, selection: Selection) -> None:
+        self._folder = folder
+        self._selection = selection
+        folder.mkdir(parents=True, exist_ok=True)
+        self.resumed = self._read(folder / "run.json") == {"key": key}
+        if not self.resumed:
+            (folder / "run.json").unlink(missing_ok=True)
+            self._clear(*_PARTS)
+        for part in _PARTS:
+            (folder / part).mkdir(exist_ok=True)
+        if not self.resumed:
+            self._write(folder / "run.json", {"key": key})
+
+    def record(self, name: str) -> dict[str, Any] | None:
+        """The result recorded as ``name``, or None."""
+        return self._read(self._folder / "records" / f"{name}.json")
+
+    def set_record(self, name: str, document: dict[str, Any]) -> None:
+        """Record a result."""
+        self._write(self._folder / "records" / f"{name}.json", document)
+
+    def weights(self, name: str) -> Weights | None:
+        """The weights saved as ``name``, or None."""
+        path = self._weights(name)
+        return read_canonical(path, self._selection) if path.exists() else None
+
+    def set_weights(self, name: str, weights: Weights) -> Weights:
+        """Save weights, and give back what a resumed run would read."""
+        path = self._weights(name)
+        draft = path.with_suffix(".draft")
+        write_canonical(draft, weights)
+        publish(draft, path)
+        return read_canonical(path, self._selection)
+
+    def drop_weights(self, name: str) -> None:
+        """Remove weights that nobody will ask for again."""
+        self._weights(name).unlink(missing_ok=True)
+
+    def training(self, name: str) -> Path:
+        """The file in which the trainer keeps the state of the training ``name``; it may put others beside it."""
+        folder = self._folder / "training" / name
+        folder.mkdir(exist_ok=True)
+        return folder / "state"
+
+    def drop_training(self, name: str) -> None:
+        """Remove the state of a training that is finished."""
+        self._clear(f"training/{name}")
+
+    def bundle(self, name: str) -> Path:
+        """The place of a final bundle."""
+        return self._folder / "bundles" / f"{name}.npz"
+
+    def draft(self, name: str) -> Path:
+        """The place of a bundle on its way to being final."""
+        return self._folder / "bundles" / f"{name}.draft"
+
+    def finish(self) -> None:
+        """Remove everything but records and bundles."""
+        self._clear("weights", "training")
+        for draft in (self._folder / "bundles").glob("*.draft"):
+            draft.unlink()
+
+    def _weights(self, name: str) -> Path:
+        return self._folder / "weights" / f"{name}.safetensors"
+
+    def _clear(self, *parts: str) -> None:
+        for part in parts:
+            if (self._folder / part).exists():
+                shutil.rmtree(self._folder / part)
+
+    @staticmethod
+    def _read(path: Path) -> dict[str, Any] | None:
+        try:
+            document = json.loads(path.read_bytes())
+        except (FileNotFoundError, ValueError):
+            return None
+        return document if isinstance(document, dict) else None
+
+    @staticmethod
+    def _write(path: Path, document: dict[str, Any]) -> None:
+        draft = path.with_suffix(".draft")
+        draft.write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
+        publish(draft, path)
+
+
+def publish(draft: Path, path: Path) -> None:
+    """Flush ``draft`` to the disk and give it its final name, so that ``path`` is whole or absent after a crash."""
+    _flush(draft)
+    draft.replace(path)
+    if os.name != "nt":  # Windows cannot open folders, and flushes renames by itself
+        _flush(path.parent)
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

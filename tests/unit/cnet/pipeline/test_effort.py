@@ -1,0 +1,39 @@
+"""Expected costs, and the meter."""
+
+from __future__ import annotations
+
+from cnet.pipeline.effort import Effort, Meter
+from cnet.search import SEARCH_STEPS
+from tests.unit.cnet.pipeline.material import Recorder, blobs, training_spec, weights_spec
+
+
+def test_training_dominates_where_there_is_any() -> None:
+    """3 + 2 epochs before the points, 2 + 2 x 1 a sparsity, at three forward passes an image and epoch."""
+    effort = Effort.of(training_spec(), blobs())
+    epoch = 3 * 192
+    assert effort.before_points == 5 * epoch + 96
+    assert effort.total == 5 * epoch + 96 + 2 * effort.per_sparsity
+    assert effort.per_sparsity > 4 * epoch
+
+
+def test_checkpoint_costs_no_baseline_training() -> None:
+    """It is only evaluated."""
+    assert Effort.of(training_spec(checkpoint="ckpt_1", baseline=None), blobs()).baseline == 0
+
+
+def test_search_counts_its_steps() -> None:
+    """The number of sparsities of a search is known before."""
+    assert Effort.of(weights_spec(prune=None, target={"min_ratio": 2}), None).sparsities == SEARCH_STEPS
+
+
+def test_meter_never_falls_and_stops_at_one() -> None:
+    """Going back in position tells nothing; going beyond the end tells 1."""
+    recorder = Recorder()
+    meter = Meter(recorder, 10.0)
+    meter.advance(5.0)
+    meter.within(2.0)(0.5)
+    meter.seek(1.0)
+    meter.advance(1.0)
+    meter.seek(20.0)
+    meter.finish()
+    assert recorder.of("progress") == [0.5, 0.6, 1.0]

@@ -1,0 +1,170 @@
+"""Runs that end early and go on: the bundles are those of an undisturbed run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cnet.errors import CnetError, StoppedError
+from cnet.pipeline import Inputs, SilentRun, run
+from tests.unit.cnet.pipeline.material import (
+    Recorder,
+    compress,
+    digests,
+    random_weights,
+    train_and_compress,
+    weights_spec,
+)
+
+Events = list[tuple[str, Any]]
+PHASES = ("load", "baseline", "finetune", "prune", "recover", "quantize", "encode", "evaluate", "publish")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Events]:
+    """Digests and events of a run that nobody ended."""
+    recorder = Recorder()
+    outcome = train_and_compress(tmp_path_factory.mktemp("run"), recorder)
+    return digests(outcome), recorder.events
+
+
+def _in_phase(name: str, times: int) -> Callable[[Events], bool]:
+    """True from the first event after the phase ``name`` has begun ``times`` times."""
+
+    def reached(events: Events) -> bool:
+        return events.count(("phase", name)) >= times and events[-1] != ("phase", name)
+
+    return reached
+
+
+def _just(name: str, times: int) -> Callable[[Events], bool]:
+    """True at the moment at which the phase ``name`` begins for the ``times``-th time."""
+    return lambda events: events[-1] == ("phase", name) and events.count(("phase", name)) == times
+
+
+def _at(kind: str, count: int) -> Callable[[Events], bool]:
+    """True at the ``count``-th event of a kind."""
+    return lambda events: events[-1][0] == kind and sum(name == kind for name, _ in events) == count
+
+
+@pytest.mark.parametrize(
+    ("phase", "times"),
+    [
+        *(("load", 1), ("baseline", 1), ("finetune", 1), ("prune", 1), ("prune", 2), ("recover", 1), ("recover", 2)),
+        *(("quantize", 2), ("encode", 3), ("evaluate", 1), ("evaluate", 4), ("publish", 1), ("publish", 4)),
+    ],
+)
+def test_stopped_run_goes_on(tmp_path: Path, undisturbed: tuple[list[str], Events], phase: str, times: int) -> None:
+    """Stopped in some passage of each phase, the run says so, and the next one finishes it."""
+    with pytest.raises(StoppedError) as caught:
+        train_and_compress(tmp_path, Recorder(stop=_in_phase(phase, times)))
+    assert caught.value.phase in PHASES
+    assert digests(train_and_compress(tmp_path)) == undisturbed[0]
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_killed_run_goes_on(tmp_path: Path, undisturbed: tuple[list[str], Events], phase: str) -> None:
+    """Broken off without any warning where a phase begins for the last time."""
+    times = undisturbed[1].count(("phase", phase))
+    with pytest.raises(KeyboardInterrupt):
+        train_and_compress(tmp_path, Recorder(crash=_just(phase, times)))
+    assert digests(train_and_compress(tmp_path)) == undisturbed[0]
+
+
+@pytest.mark.parametrize(("kind", "stride"), [("progress", 7), ("metric", 2), ("baseline", 1), ("point", 1)])
+def test_run_that_is_killed_again_and_again_arrives(
+    tmp_path: Path, undisturbed: tuple[list[str], Events], kind: str, stride: int
+) -> None:
+    """Each attempt lives a little longer than the one before; between them they make each step once."""
+    attempts: list[Recorder] = []
+    while True:
+        limit = stride * (len(attempts) + 1)
+        attempts.append(Recorder(crash=_at(kind, limit)))
+        try:
+            outcome = train_and_compress(tmp_path, attempts[-1])
+        except KeyboardInterrupt:
+            continue
+        break
+    assert len(attempts) > 1
+    assert digests(outcome) == undisturbed[0]
+
+
+def test_resumed_training_says_from_which_epoch(tmp_path: Path, undisturbed: tuple[list[str], Events]) -> None:
+    """Killed after the first of two epochs of fine-tuning, the log names the epoch that it goes on after."""
+
+    def after_first_epoch(events: Events) -> bool:
+        return events[-1][0] == "metric" and events[-1][1]["phase"] == "finetune"
+
+    def in_second_epoch(events: Events) -> bool:
+        return any(after_first_epoch(events[:i]) for i in range(1, len(events))) and events[-1][0] == "progress"
+
+    with pytest.raises(KeyboardInterrupt):
+        train_and_compress(tmp_path, Recorder(crash=in_second_epoch))
+    recorder = Recorder()
+    assert digests(train_and_compress(tmp_path, recorder)) == undisturbed[0]
+    assert any(line.startswith("finetune: resumes after epoch 1") for line in recorder.of("log"))
+    assert not [m for m in recorder.of("metric") if m["phase"] == "baseline" and "epoch" in m]
+
+
+def test_finished_run_is_told_again_and_not_made_again(tmp_path: Path) -> None:
+    """The same baseline, points and selection; no phase but ``load``."""
+    first, again = Recorder(), Recorder()
+    outcome = train_and_compress(tmp_path, first)
+    assert train_and_compress(tmp_path, again) == outcome
+    assert again.of("phase") == ["load"]
+    assert again.of("point") == first.of("point")
+    assert again.of("progress")[-1] == 1.0
+
+
+def test_folder_of_another_spec_is_not_used(tmp_path: Path) -> None:
+    """Its files are removed, and the run starts anew."""
+    compress(tmp_path / "one", prune={"name": "magnitude", "sparsity": 0.3})
+    recorder = Recorder()
+    outcome = compress(tmp_path / "one", recorder)
+    assert digests(outcome) == digests(compress(tmp_path / "other"))
+    assert "prune" in recorder.of("phase")
+
+
+def test_folder_of_other_weights_is_not_used(tmp_path: Path) -> None:
+    """Same spec, another checkpoint: nothing is taken over."""
+    compress(tmp_path)
+    outcome = run(weights_spec(), Inputs(random_weights(1), None, tmp_path), SilentRun())
+    assert outcome.points[0].mse != compress(tmp_path).points[0].mse
+
+
+@pytest.mark.parametrize("phase", [p for p in PHASES if p not in ("finetune", "recover")])
+def test_stopped_run_on_weights_alone_goes_on(tmp_path: Path, phase: str) -> None:
+    """The same without training."""
+    with pytest.raises(StoppedError):
+        compress(tmp_path / "one", Recorder(stop=_in_phase(phase, 1)))
+    assert digests(compress(tmp_path / "one")) == digests(compress(tmp_path / "other"))
+
+
+def test_stop_is_asked_between_all_steps(tmp_path: Path) -> None:
+    """There is a poll in each phase that makes something."""
+    recorder = Recorder()
+    compress(tmp_path, recorder)
+    phase, polled = "", set()
+    for kind, value in recorder.events:
+        phase = value if kind == "phase" else phase
+        if kind == "poll":
+            polled.add(phase)
+    assert {"prune", "quantize", "encode", "publish"} <= polled
+
+
+def test_observer_that_fails_does_not_spoil_the_folder(tmp_path: Path) -> None:
+    """An observer's own fault leaves as an internal error with its cause, and the next run goes on."""
+
+    def broken(events: Events) -> bool:
+        if events[-1][0] == "point":
+            raise RuntimeError("the database is gone")
+        return False
+
+    with pytest.raises(CnetError) as caught:
+        compress(tmp_path / "one", Recorder(crash=broken))
+    assert (caught.value.code, caught.value.phase) == ("internal_error", "publish")
+    assert isinstance(caught.value.__cause__, RuntimeError)
+    assert digests(compress(tmp_path / "one")) == digests(compress(tmp_path / "other"))

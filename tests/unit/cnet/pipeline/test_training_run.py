@@ -1,0 +1,172 @@
+"""Jobs with a data set: baseline, fine-tuning, recovery, and accuracies of what is in the file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cnet.bundle import open_bundle
+from cnet.errors import ArchitectureMismatchError, CnetError, DatasetError
+from cnet.pipeline import Inputs, Outcome, SilentRun, run
+from cnet.search import SEARCH_STEPS
+from cnet.training.datasets import Dataset
+from cnet.training.trainer import Trainer
+from tests.unit.cnet.pipeline.material import (
+    Recorder,
+    blobs,
+    digests,
+    random_weights,
+    train_and_compress,
+    training_spec,
+)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, Recorder]:
+    """One undisturbed run from scratch, and what its observer heard."""
+    recorder = Recorder()
+    return train_and_compress(tmp_path_factory.mktemp("run"), recorder), recorder
+
+
+def test_baseline_is_trained_and_measured(finished: tuple[Outcome, Recorder]) -> None:
+    """Far better than the 25 % of chance."""
+    outcome, recorder = finished
+    assert outcome.baseline.accuracy is not None
+    assert outcome.baseline.accuracy > 80
+    assert recorder.of("baseline") == [outcome.baseline]
+
+
+def test_accuracy_is_that_of_the_net_in_the_file(finished: tuple[Outcome, Recorder]) -> None:
+    """Decoding the bundle and evaluating it again gives the point's numbers exactly."""
+    outcome, _ = finished
+    spec = training_spec().resolved()
+    assert spec.architecture is not None
+    assert spec.training is not None
+    trainer = Trainer(spec.architecture, blobs(), spec.training)
+    for point, path in zip(outcome.points, outcome.bundles, strict=True):
+        evaluation = trainer.evaluate(open_bundle(path).weights())
+        assert (evaluation.accuracy, evaluation.loss) == (point.accuracy, point.loss)
+
+
+def test_sparsity_is_exact_after_recovery(finished: tuple[Outcome, Recorder]) -> None:
+    """Weights that were pruned stay zero through two trainings."""
+    outcome, _ = finished
+    for point, path in zip(outcome.points, outcome.bundles, strict=True):
+        vector = open_bundle(path).weights().vector()
+        assert np.count_nonzero(vector == 0) >= round(point.sparsity_requested * len(vector))
+        assert point.sparsity == pytest.approx(point.sparsity_requested, abs=1e-3)
+
+
+def test_points_of_one_sparsity_share_the_accuracy_before_quantizing(finished: tuple[Outcome, Recorder]) -> None:
+    """It is measured once, on the recovered net."""
+    points = finished[0].points
+    assert points[0].accuracy_before_quantize == points[1].accuracy_before_quantize is not None
+
+
+def test_phases_are_those_of_the_contract(finished: tuple[Outcome, Recorder]) -> None:
+    """One fine-tuning for all points; recovery once a sparsity."""
+    phases = finished[1].of("phase")
+    assert phases[0] == "load"
+    assert [phases.count(name) for name in ("finetune", "recover", "quantize", "publish")] == [1, 2, 4, 4]
+    assert set(phases) == {
+        *("load", "baseline", "finetune", "prune", "recover", "quantize", "encode", "evaluate", "publish")
+    }
+
+
+def test_progress_never_falls_and_ends_at_one(finished: tuple[Outcome, Recorder]) -> None:
+    """Training speaks several times an epoch."""
+    fractions = finished[1].of("progress")
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0
+    assert len(fractions) > 20
+
+
+def test_folder_keeps_bundles_and_records_alone(tmp_path: Path) -> None:
+    """Weights and training states are gone when the run ends."""
+    outcome = train_and_compress(tmp_path)
+    left = {path for path in tmp_path.rglob("*") if path.is_file()}
+    records = {tmp_path / "records" / f"{name}.json" for name in ("baseline", *(f"point-00{i}" for i in range(4)))}
+    assert left == {tmp_path / "run.json", *records, *outcome.bundles}
+
+
+def test_checkpoint_is_its_own_baseline(finished: tuple[Outcome, Recorder], tmp_path: Path) -> None:
+    """A bundle's net, given as checkpoint, is evaluated and not trained from scratch."""
+    first = finished[0]
+    weights = open_bundle(first.bundles[1]).weights()
+    recorder = Recorder()
+    spec = training_spec(checkpoint="ckpt_1", baseline=None, training={"epochs": 1}, recover={"epochs": 0})
+    second = run(spec, Inputs(weights, blobs(), tmp_path), recorder)
+    assert second.baseline.accuracy == first.points[1].accuracy
+    assert not [m for m in recorder.of("metric") if m["phase"] == "baseline" and "epoch" in m]
+
+
+def test_no_epochs_at_all_compresses_what_came(finished: tuple[Outcome, Recorder], tmp_path: Path) -> None:
+    """With all epochs at zero only the accuracies tell the run from one on weights alone."""
+    weights = open_bundle(finished[0].bundles[3]).weights()
+    spec = training_spec(
+        checkpoint="ckpt_1",
+        baseline=None,
+        training={"epochs": 0},
+        recover={"epochs": 0, "centroid_epochs": 0},
+        prune={"name": "magnitude", "sparsity": 0.5},
+        quantize={"name": "none"},
+    )
+    outcome = run(spec, Inputs(weights, blobs(), tmp_path), SilentRun())
+    assert outcome.points[0].accuracy == outcome.baseline.accuracy
+    assert outcome.points[0].mse == 0.0
+
+
+def test_same_job_gives_same_bundles(finished: tuple[Outcome, Recorder], tmp_path: Path) -> None:
+    """Training, clustering and encoding depend on inputs, spec and seed alone."""
+    assert digests(train_and_compress(tmp_path)) == digests(finished[0])
+
+
+def test_another_seed_gives_other_bundles(finished: tuple[Outcome, Recorder], tmp_path: Path) -> None:
+    """The seed reaches the training."""
+    training = {"epochs": 2, "batch_size": 64, "device": "cpu", "seed": 1}
+    assert not set(digests(train_and_compress(tmp_path, training=training))) & set(digests(finished[0]))
+
+
+def test_accuracy_target_is_searched(tmp_path: Path) -> None:
+    """Five sparsities; the smallest file that loses no more than asked for is selected."""
+    outcome = train_and_compress(
+        tmp_path,
+        prune=None,
+        recover={"epochs": 1, "centroid_epochs": 0},
+        quantize={"name": "kmeans", "clusters": 16},
+        target={"max_accuracy_drop": 5},
+    )
+    assert len(outcome.points) == SEARCH_STEPS
+    floor = (outcome.baseline.accuracy or 0) - 5
+    good = [point for point in outcome.points if (point.accuracy or 0) >= floor]
+    assert outcome.selected == min(good, key=lambda point: point.bytes.total).index
+
+
+def test_checkpoint_of_another_net_is_refused_while_loading(tmp_path: Path) -> None:
+    """The error names the tensors, and the phase."""
+    spec = training_spec(checkpoint="ckpt_1", baseline=None)
+    with pytest.raises(ArchitectureMismatchError) as caught:
+        run(spec, Inputs(random_weights(), blobs(), tmp_path), SilentRun())
+    assert caught.value.phase == "load"
+    assert "conv.weight" in caught.value.unexpected
+
+
+def test_labels_beyond_the_net_are_refused_while_loading(finished: tuple[Outcome, Recorder], tmp_path: Path) -> None:
+    """A data set with a fifth class does not fit a net of four outputs."""
+    weights = open_bundle(finished[0].bundles[0]).weights()
+    data = blobs()
+    five = Dataset(data.x_train, np.where(data.y_train == 3, 4, data.y_train), data.x_test, data.y_test)
+    spec = training_spec(checkpoint="ckpt_1", baseline=None)
+    with pytest.raises(DatasetError) as caught:
+        run(spec, Inputs(weights, five, tmp_path), SilentRun())
+    assert (caught.value.code, caught.value.phase) == ("labels_out_of_range", "load")
+
+
+def test_divergence_names_its_phase(tmp_path: Path) -> None:
+    """A learning rate of 1000 ends in the baseline's training."""
+    training = {"epochs": 2, "device": "cpu", "optimizer": {"name": "sgd", "learning_rate": 1000.0}}
+    with pytest.raises(CnetError) as caught:
+        train_and_compress(tmp_path, training=training, baseline={"epochs": 20})
+    assert (caught.value.code, caught.value.phase) == ("diverged", "baseline")

@@ -1,0 +1,212 @@
+"""Jobs without a data set: prune, quantize, encode, and nothing else changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cnet import sizes
+from cnet.bundle import open_bundle
+from cnet.checkpoint import read_checkpoint
+from cnet.errors import ConstraintNotMetError, SpecError
+from cnet.pipeline import Inputs, SilentRun, run
+from cnet.search import SEARCH_STEPS
+from cnet.weights import Tensor, Weights
+from tests.real_files import real_file
+from tests.unit.cnet.pipeline.material import Recorder, blobs, compress, digests, random_weights, weights_spec
+
+
+def test_every_pair_of_sparsity_and_clusters_is_one_point(tmp_path: Path) -> None:
+    """In the order of the spec, sparsities outside; indexes count up."""
+    points = compress(tmp_path).points
+    pairs = [(p.index, p.sparsity_requested, p.clusters_requested) for p in points]
+    assert pairs == [(0, 0.5, 4), (1, 0.5, 16), (2, 0.9, 4), (3, 0.9, 16)]
+
+
+def test_point_tells_the_truth_about_its_file(tmp_path: Path) -> None:
+    """Digest, size, ratios, sparsity and mse, each counted again on the bundle's bytes."""
+    outcome = compress(tmp_path)
+    weights = random_weights()
+    for point, path in zip(outcome.points, outcome.bundles, strict=True):
+        content = path.read_bytes()
+        decoded = open_bundle(path).weights().vector()
+        assert point.sha256 == hashlib.sha256(content).hexdigest()
+        assert point.bytes.total == len(content)
+        assert point.ratio == sizes.npz_bytes(weights) / len(content)
+        assert point.sparsity == np.mean(decoded == 0) == round(point.sparsity_requested * len(decoded)) / len(decoded)
+        assert point.mse == pytest.approx(np.mean((decoded.astype(np.float64) - weights.vector()) ** 2))
+        assert len(np.unique(decoded[decoded != 0])) == point.clusters
+
+
+def test_parts_of_a_point_add_up(tmp_path: Path) -> None:
+    """``total`` is the sum of the five parts."""
+    for point in compress(tmp_path).points:
+        parts = vars(point.bytes).copy()
+        assert parts.pop("total") == sum(parts.values())
+
+
+def test_layers_add_up_to_the_net(tmp_path: Path) -> None:
+    """One row a compressible tensor; kept weights and squared errors sum up to the whole."""
+    point = compress(tmp_path).points[3]
+    assert [layer.name for layer in point.layers] == ["conv.weight", "fc.weight"]
+    total = sum(layer.parameters for layer in point.layers)
+    assert sum(layer.kept for layer in point.layers) == round(total * (1 - point.sparsity))
+    assert sum(layer.mse * layer.parameters for layer in point.layers) == pytest.approx(point.mse * total)
+
+
+def test_accuracies_are_null(tmp_path: Path) -> None:
+    """Nothing is measured where there is nothing to measure on."""
+    outcome = compress(tmp_path)
+    assert outcome.baseline.accuracy is None
+    assert {p.accuracy for p in outcome.points} == {p.loss for p in outcome.points} == {None}
+
+
+def test_what_is_not_compressible_is_bit_equal(tmp_path: Path) -> None:
+    """Biases, batch-norm and counters come back with their types and bits."""
+    weights = random_weights()
+    for path in compress(tmp_path).bundles:
+        decoded = open_bundle(path).weights()
+        assert [(t.name, t.dtype, t.shape) for t in decoded] == [(t.name, t.dtype, t.shape) for t in weights]
+        for tensor in weights:
+            if tensor.name not in weights.compressible:
+                assert decoded[tensor.name].data.tobytes() == tensor.data.tobytes()
+
+
+def test_same_inputs_give_same_bundles_in_any_folder(tmp_path: Path) -> None:
+    """No time, host, folder or id is in a bundle."""
+    one = compress(tmp_path / "one")
+    other = compress(tmp_path / "other", name="another", labels={"a": "b"}, checkpoint="ckpt_2")
+    assert digests(one) == digests(other)
+
+
+def test_bundle_holds_metrics_and_spec(tmp_path: Path) -> None:
+    """What a reader of the file alone can know of it; strict JSON, and no name, label or id."""
+    outcome = compress(tmp_path, name="secret name", labels={"team": "secret label"})
+    bundle = open_bundle(outcome.bundles[1])
+    metrics, extra = bundle.metrics, bundle.manifest["extra"]
+    assert metrics is not None
+    text = json.dumps([metrics, extra], allow_nan=False)
+    assert metrics["mse"] == outcome.points[1].mse
+    assert metrics["baseline"]["npz_bytes"] == outcome.baseline.npz_bytes
+    assert extra["spec"]["quantize"] == {"name": "kmeans", "clusters": [4, 16]}
+    assert not {"secret name", "secret label", "ckpt_1"} & set(text.split('"'))
+
+
+def test_quantizer_none_at_sparsity_zero_is_lossless(tmp_path: Path) -> None:
+    """The mask-only form keeps every value; the number of clusters is null."""
+    outcome = compress(tmp_path, prune={"name": "magnitude", "sparsity": 0}, quantize={"name": "none"})
+    decoded = open_bundle(outcome.bundles[0]).weights()
+    assert decoded.vector().tobytes() == random_weights().vector().tobytes()
+    assert (outcome.points[0].clusters, outcome.points[0].mse, outcome.points[0].label_entropy) == (None, 0.0, None)
+
+
+def test_sparsity_one_leaves_nothing_and_still_works(tmp_path: Path) -> None:
+    """All weights are zero; the other tensors are all that the bundle holds."""
+    outcome = compress(tmp_path, prune={"name": "magnitude", "sparsity": 1})
+    assert [p.sparsity for p in outcome.points] == [1.0, 1.0]
+    assert not open_bundle(outcome.bundles[0]).weights().vector().any()
+
+
+def test_net_without_compressible_tensors_is_packed_as_it_is(tmp_path: Path) -> None:
+    """A warning, and a bundle with the other tensors."""
+    recorder = Recorder()
+    outcome = compress(tmp_path, recorder, compressible={"exclude": ["*"]})
+    assert any("no tensor is compressible" in line for line in recorder.of("log"))
+    assert outcome.baseline.compressible_parameters == 0
+    assert open_bundle(outcome.bundles[0]).weights()["fc.weight"].data.tobytes() == (
+        random_weights()["fc.weight"].data.tobytes()
+    )
+
+
+def test_patterns_choose_what_is_compressed(tmp_path: Path) -> None:
+    """``exclude`` keeps a weight layer exactly, ``include`` compresses a bias."""
+    patterns = {"include": ["*.bias"], "exclude": ["fc.*"]}
+    outcome = compress(tmp_path, compressible=patterns)
+    assert [layer.name for layer in outcome.points[0].layers] == ["conv.weight", "conv.bias"]
+    decoded = open_bundle(outcome.bundles[0]).weights()
+    assert decoded["fc.weight"].data.tobytes() == random_weights()["fc.weight"].data.tobytes()
+
+
+def test_phases_come_in_order_and_progress_rises_to_one(tmp_path: Path) -> None:
+    """Without training there is no fine-tuning and no recovery; the fraction never falls."""
+    recorder = Recorder()
+    compress(tmp_path, recorder, prune={"name": "magnitude", "sparsity": 0.5}, quantize={"name": "kmeans"})
+    assert recorder.of("phase") == ["load", "baseline", "prune", "quantize", "encode", "evaluate", "publish"]
+    fractions = recorder.of("progress")
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0
+
+
+def test_warnings_tell_what_a_user_would_not_expect(tmp_path: Path) -> None:
+    """A layer that pruning emptied, natural zeros beyond the sparsity asked for, fewer values than clusters."""
+    values = np.tile(np.array([1.0, 2.0, 0.0, 0.0], np.float32), 8)
+    tensors = [
+        Tensor("large", "float32", values.reshape(4, 8)),
+        Tensor("small", "float32", np.full((2, 2), 1e-3, np.float32)),
+    ]
+    recorder = Recorder()
+    spec = weights_spec(prune={"name": "magnitude", "sparsity": [0.1, 0.6]})
+    run(spec, Inputs(Weights.select(tensors), None, tmp_path), recorder)
+    warnings = [line for line in recorder.of("log") if line.startswith("warning")]
+    assert any("nothing is left of small" in line for line in warnings)
+    assert any("sparsity 0.1 was asked for" in line and "0.4444" in line for line in warnings)
+    assert any("16 clusters were asked for" in line and "only 3 " in line for line in warnings)
+
+
+def test_size_target_selects_the_lowest_error_that_fits(tmp_path: Path) -> None:
+    """All points are made; of those small enough the one of lowest mse wins."""
+    free = compress(tmp_path / "free")
+    limit = sorted(point.bytes.total for point in free.points)[2]
+    outcome = compress(tmp_path / "bound", target={"max_bytes": limit + 200})
+    fitting = [point for point in outcome.points if point.bytes.total <= limit + 200]
+    assert outcome.selected == min(fitting, key=lambda point: point.mse).index
+
+
+def test_target_without_sparsity_is_searched(tmp_path: Path) -> None:
+    """Five sparsities, real points of each, and the selected one meets the target."""
+    outcome = compress(tmp_path, prune=None, quantize={"name": "kmeans", "clusters": 16}, target={"min_ratio": 3.5})
+    assert len(outcome.points) == SEARCH_STEPS
+    assert outcome.points[outcome.selected].ratio >= 3.5
+    assert all(p.ratio < 3.5 for p in outcome.points if p.mse < outcome.points[outcome.selected].mse)
+
+
+def test_target_that_nothing_meets_fails_after_all_points(tmp_path: Path) -> None:
+    """The points were told of before the error."""
+    recorder = Recorder()
+    with pytest.raises(ConstraintNotMetError):
+        compress(tmp_path, recorder, target={"max_bytes": 1})
+    assert len(recorder.of("point")) == 4
+
+
+@pytest.mark.parametrize(
+    "inputs", [{"weights": None, "dataset": None}, {"weights": random_weights(), "dataset": blobs()}]
+)
+def test_inputs_that_are_not_those_of_the_spec_are_refused(tmp_path: Path, inputs: dict[str, None]) -> None:
+    """A checkpoint that is named and not given, a data set that is given and not named."""
+    with pytest.raises(SpecError) as caught:
+        run(weights_spec(), Inputs(folder=tmp_path, **inputs), SilentRun())
+    assert caught.value.phase == "load"
+
+
+@pytest.mark.real
+def test_real_resnet32(tmp_path: Path) -> None:
+    """Sparsity 0.9 with 16 and 256 clusters: exact zeros, names and types as they came, the rest bit-equal."""
+    weights = read_checkpoint(real_file("checkpoints/resnet32-d509ac18.th")).weights
+    spec = weights_spec(
+        prune={"name": "magnitude", "sparsity": 0.9}, quantize={"name": "kmeans", "clusters": [16, 256]}
+    )
+    outcome = run(spec, Inputs(weights, None, tmp_path), SilentRun())
+    for point, path in zip(outcome.points, outcome.bundles, strict=True):
+        decoded = open_bundle(path).weights()
+        vector = decoded.vector()
+        assert np.count_nonzero(vector == 0) == round(0.9 * len(vector))
+        assert len(np.unique(vector)) == point.clusters_requested + 1  # type: ignore[operator]
+        assert [(t.name, t.dtype, t.shape) for t in decoded] == [(t.name, t.dtype, t.shape) for t in weights]
+        for tensor in weights:
+            if tensor.name not in weights.compressible:
+                assert decoded[tensor.name].data.tobytes() == tensor.data.tobytes()
+        assert point.ratio > 15

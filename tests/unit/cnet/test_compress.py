@@ -1,0 +1,58 @@
+"""The pipeline on files, without a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cnet.bundle import open_bundle
+from cnet.compress import compress_file, load_dataset
+from cnet.convert import write_model
+from cnet.errors import ConstraintNotMetError, DatasetError
+from tests.unit.cnet.pipeline.material import blobs, random_weights, training_spec, weights_spec
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """A safetensors file."""
+    write_model(random_weights(), tmp_path / "net.safetensors", "safetensors")
+    return tmp_path / "net.safetensors"
+
+
+def test_selected_bundle_is_written(checkpoint: Path, tmp_path: Path) -> None:
+    """The file is the selected point's, and only it is left beside the checkpoint."""
+    outcome = compress_file(checkpoint, weights_spec(), tmp_path / "net.cnet.npz")
+    bundle = open_bundle(tmp_path / "net.cnet.npz")
+    bundle.verify()
+    assert bundle.sizes.sha256 == outcome.points[outcome.selected].sha256
+    assert set(tmp_path.iterdir()) == {checkpoint, tmp_path / "net.cnet.npz"}
+
+
+def test_nothing_is_written_where_the_target_is_not_met(checkpoint: Path, tmp_path: Path) -> None:
+    """An older file stays as it is."""
+    out = tmp_path / "out.npz"
+    out.write_bytes(b"older")
+    with pytest.raises(ConstraintNotMetError):
+        compress_file(checkpoint, weights_spec(target={"max_bytes": 1}), out)
+    assert out.read_bytes() == b"older"
+
+
+def test_dataset_is_a_path_or_a_name(tmp_path: Path) -> None:
+    """An npz file trains a baseline from scratch; a built-in name gives its images."""
+    data = blobs()
+    np.savez(tmp_path / "data.npz", x_train=data.x_train, y_train=data.y_train, x_test=data.x_test, y_test=data.y_test)
+    spec = training_spec(
+        dataset=str(tmp_path / "data.npz"), prune={"name": "magnitude", "sparsity": 0.5}, recover={"epochs": 0}
+    )
+    outcome = compress_file(None, spec, tmp_path / "out.npz", folder=tmp_path / "state")
+    assert outcome.baseline.accuracy is not None
+    assert load_dataset("digits").input_shape == (1, 8, 8)
+
+
+def test_unknown_dataset_is_refused_with_the_known_ones() -> None:
+    """Neither a file nor a name."""
+    with pytest.raises(DatasetError, match="digits") as caught:
+        load_dataset("no-such-thing")
+    assert caught.value.code == "unknown_dataset"
