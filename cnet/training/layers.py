@@ -67,7 +67,7 @@ class Linear(Layer):
     features: int
     bias: bool = True
 
-    def output(self, shape: Shape) -> Shape:
+    def output(self, shape: Shape) -> Shape:  # noqa: ARG002 - any number of inputs gives the same outputs
         """(features,)."""
         return (self.features,)
 

@@ -1,0 +1,66 @@
+"""A data set and settings so small that a training takes a fraction of a second."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cnet.observer import Silent
+from cnet.training.architectures import ARCHITECTURES, Architecture
+from cnet.training.config import Optimizer, Training
+from cnet.training.datasets import Dataset
+from cnet.training.trainer import Trainer
+from cnet.weights import Weights
+
+
+def small_dataset(images: int = 64, *, channels: int = 1, side: int = 8, classes: int = 4) -> Dataset:
+    """Noisy images with one bright quarter or edge a class; the same at each call."""
+    random = np.random.default_rng(7)
+    y = np.arange(images, dtype=np.int64) % classes
+    x = random.integers(0, 90, (images, channels, side, side), dtype=np.uint8)
+    for row, label in enumerate(y):
+        start = label * side // classes
+        x[row, :, start : start + max(side // classes, 1)] += 120
+    half = images // 2
+    return Dataset(x[:half], y[:half], x[half:], y[half:])
+
+
+def small_training(**given: Any) -> Training:
+    """Three epochs of batches of ten with Adam, but for what is given."""
+    return Training(**{"epochs": 3, "batch_size": 10, "optimizer": Optimizer(learning_rate=0.003), **given})
+
+
+def small_trainer(architecture: str | Architecture = "lenet300_100", **given: Any) -> Trainer:
+    """A trainer of a named architecture on the small data set; ``given`` replaces the trainer's attributes."""
+    net = ARCHITECTURES.create(architecture) if isinstance(architecture, str) else architecture
+    return Trainer(**{"architecture": net, "dataset": small_dataset(), "training": small_training(), **given})
+
+
+def same_bits(one: Weights, two: Weights) -> bool:
+    """Whether all tensors are the same, bit for bit."""
+    return all(
+        a.name == b.name and a.dtype == b.dtype and a.data.tobytes() == b.data.tobytes()
+        for a, b in zip(one, two, strict=True)
+    )
+
+
+class Recorder(Silent):
+    """Keeps metrics and log lines, and asks to stop after so many metrics."""
+
+    def __init__(self, stop_after: int | None = None) -> None:
+        self.metrics: list[dict[str, Any]] = []
+        self.lines: list[str] = []
+        self._stop_after = stop_after
+
+    def metric(self, values: dict[str, Any]) -> None:
+        """Keep it."""
+        self.metrics.append(values)
+
+    def log(self, message: str) -> None:
+        """Keep it."""
+        self.lines.append(message)
+
+    def should_stop(self) -> bool:
+        """Whether enough metrics have come."""
+        return self._stop_after is not None and len(self.metrics) >= self._stop_after

@@ -1,0 +1,90 @@
+"""Order, changes and scaling of batches; the learning rate over time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from cnet.training import batches
+from cnet.training.config import Augment, Optimizer, Preprocess, Schedule, Training
+from cnet.training.optimize import learning_rate
+from tests.small_training import small_dataset
+
+CPU = torch.device("cpu")
+
+
+def images(preprocess: Preprocess | None = None) -> batches.Images:
+    """The training split of the small data set: 32 images."""
+    return batches.load(small_dataset(), preprocess or Preprocess(), CPU)[0]
+
+
+def collect(size: int, augment: Augment | None = None, epoch: int = 0) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """All batches of one epoch."""
+    random = batches.generator(0, "finetune", epoch)
+    return list(batches.epoch_batches(images(), size, augment or Augment(), random))
+
+
+@pytest.mark.parametrize(("size", "sizes"), [(32, [32]), (31, [16, 16]), (10, [8, 8, 8, 8]), (1, [1] * 32)])
+def test_batches_are_of_even_size_and_hold_every_image_once(size: int, sizes: list[int]) -> None:
+    """No tiny last batch."""
+    found = collect(size)
+    assert [len(x) for x, _ in found] == sizes
+    rows = sorted(tuple(row.reshape(-1).tolist()) for x, _ in found for row in x)
+    assert rows == sorted(tuple(row.reshape(-1).tolist()) for row in images().x / 255)
+
+
+def test_order_follows_seed_stage_and_epoch() -> None:
+    """The same three, the same order; each of them matters."""
+    draws = {
+        key: torch.randperm(50, generator=batches.generator(*key)).tolist()
+        for key in ((0, "a", 0), (1, "a", 0), (0, "b", 0), (0, "a", 1))
+    }
+    assert len({tuple(order) for order in draws.values()}) == 4
+    assert draws[0, "a", 0] == torch.randperm(50, generator=batches.generator(0, "a", 0)).tolist()
+
+
+def test_pixels_are_scaled_then_normalised() -> None:
+    """uint8 to 0..1, then (x - mean) / std; float32 is taken as it is."""
+    split = images(Preprocess(mean=(0.25,), std=(0.5,)))
+    bytes_ = torch.tensor([[[[0, 255]]]], dtype=torch.uint8)
+    assert split.scaled(bytes_).reshape(-1).tolist() == [-0.5, 1.5]
+    assert split.scaled(torch.tensor([[[[0.25, 4.0]]]])).reshape(-1).tolist() == [0, 7.5]
+
+
+def test_shifted_images_are_the_old_ones_moved_with_zeros_behind() -> None:
+    """Every image is one of the nine moves of a source image."""
+    originals = (images().x / 255).numpy()
+    padded = np.pad(originals, ((0, 0), (0, 0), (1, 1), (1, 1)))
+    moves = {padded[i, :, r : r + 8, c : c + 8].tobytes() for i in range(32) for r in range(3) for c in range(3)}
+    shifted = torch.cat([x for x, _ in collect(10, Augment(shift=1))]).numpy()
+    assert all(row.tobytes() in moves for row in shifted)
+    assert len({row.tobytes() for row in shifted} - {row.tobytes() for row in originals}) > 10
+
+
+def test_flipped_images_are_mirrored_left_and_right() -> None:
+    """About half of them, labels unchanged."""
+    originals = {row.tobytes(): int(y) for row, y in zip((images().x / 255).numpy(), images().y, strict=True)}
+    flipped = 0
+    for x, y in collect(10, Augment(flip=True)):
+        for row, label in zip(x.numpy(), y.tolist(), strict=True):
+            mirrored = row.tobytes() not in originals
+            flipped += mirrored
+            source = row[:, :, ::-1].copy() if mirrored else row
+            assert originals[source.tobytes()] == label
+    assert 5 < flipped < 27
+
+
+def test_rates_of_the_schedules() -> None:
+    """Constant, steps at epochs, cosine to zero, and a straight warm-up before each."""
+    half = Optimizer(learning_rate=0.5)
+    plain = Training(epochs=10, optimizer=half)
+    step = plain.model_copy(update={"schedule": Schedule(name="step", milestones=(3, 6), gamma=0.1)})
+    cosine = plain.model_copy(update={"schedule": Schedule(name="cosine", warmup_epochs=2)})
+    assert {learning_rate(plain, epoch, 0.5) for epoch in range(10)} == {0.5}
+    assert [learning_rate(step, epoch, 0.9) for epoch in (2, 3, 6)] == pytest.approx([0.5, 0.05, 0.005])
+    assert [learning_rate(cosine, epoch, part) for epoch, part in ((0, 0.5), (1, 0.0), (2, 0.0), (6, 0.0))] == (
+        pytest.approx([0.125, 0.25, 0.5, 0.25])
+    )
+    assert 0 < learning_rate(cosine, 9, 0.99) < 1e-4
+    assert 0 < learning_rate(cosine, 0, 0.0) < 1e-3

@@ -1,0 +1,153 @@
+"""Training of shared values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cnet.errors import StoppedError
+from cnet.symbols import Symbols
+from cnet.training.centroids import Shared, sorted_symbols
+from cnet.training.config import Optimizer
+from cnet.training.trainer import Stage, Trainer
+from cnet.weights import Weights
+from tests.small_training import Recorder, small_trainer, small_training
+
+SETTINGS = [
+    Optimizer(name="adam", learning_rate=0.003),
+    Optimizer(name="sgd", learning_rate=0.05),
+]
+
+
+def coarse(weights: Weights) -> Symbols:
+    """Half of the weights pruned, the others rounded to eight values."""
+    vector = weights.vector()
+    keep = np.abs(vector) > np.median(np.abs(vector))
+    edges = np.quantile(vector[keep], np.arange(1, 8) / 8)
+    labels = np.searchsorted(edges, vector[keep]).astype(np.uint8)
+    centroids = np.array([vector[keep][labels == k].mean() for k in range(8)], np.float32)
+    return Symbols(keep, labels, centroids)
+
+
+def trained_net(trainer: Trainer) -> Weights:
+    """A few epochs from scratch."""
+    return trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=3)))
+
+
+@pytest.mark.parametrize("optimizer", SETTINGS)
+def test_centroids_move_and_labels_stay(optimizer: Optimizer) -> None:
+    """Few values before and after, pruned weights zero, the training loss lower."""
+    trainer = small_trainer()
+    net = trained_net(trainer)
+    symbols = coarse(net)
+    stage = Stage("centroids", small_training(optimizer=optimizer))
+    tuned, moved = trainer.train_centroids(net, symbols, stage)
+    on_train = replace(trainer, dataset=replace(trainer.dataset, x_test=trainer.dataset.x_train))
+    assert np.array_equal(tuned.vector(), moved.vector())
+    assert np.array_equal(moved.keep, symbols.keep)
+    assert moved.labels is not None
+    assert moved.labels.dtype == np.uint8
+    assert not np.array_equal(moved.centroids, symbols.centroids)
+    assert (np.diff(moved.centroids) > 0).all()
+    before = net.with_vector(symbols.vector())
+    assert on_train.evaluate(tuned).loss < on_train.evaluate(before).loss
+
+
+def test_what_is_worse_is_not_returned() -> None:
+    """A rate far too high: the centroids come back as they were, and the log says so."""
+    observer = Recorder()
+    trainer = small_trainer(observer=observer)
+    net = trained_net(trainer)
+    symbols = coarse(net)
+    for decay, words in ((0.0, "no better"), (10.0, "diverged")):
+        wild = Optimizer(name="sgd", learning_rate=1000.0, weight_decay=decay)
+        training = small_training(optimizer=wild)
+        tuned, moved = trainer.train_centroids(net, symbols, Stage("centroids", training))
+        assert moved is symbols
+        assert np.array_equal(tuned.vector(), symbols.vector())
+        assert words in observer.lines[-1]
+
+
+def test_kept_values_without_labels_are_left_alone() -> None:
+    """Nothing is shared where the quantizer is none."""
+    trainer = small_trainer()
+    net = trainer.initial(0)
+    keep = np.abs(net.vector()) > 0.1
+    symbols = Symbols(keep, None, net.vector()[keep])
+    tuned, same = trainer.train_centroids(net, symbols, Stage("centroids", small_training()))
+    assert same is symbols
+    assert np.array_equal(tuned.vector(), np.where(keep, net.vector(), 0))
+
+
+def test_a_net_with_everything_pruned_has_no_centroids_to_train() -> None:
+    """It comes back as it is."""
+    trainer = small_trainer()
+    net = trainer.initial(0)
+    empty = Symbols(np.zeros(net.compressible_parameters, np.bool_), np.zeros(0, np.uint8), np.zeros(0, np.float32))
+    tuned, same = trainer.train_centroids(net, empty, Stage("centroids", small_training()))
+    assert same is empty
+    assert not tuned.vector().any()
+
+
+def test_a_resumed_training_of_centroids_equals_an_undisturbed_one(tmp_path: Path) -> None:
+    """The centroids are part of the saved state."""
+    net = trained_net(small_trainer("resnet20"))
+    symbols = coarse(net)
+    stage = Stage("centroids", small_training(epochs=2), state=tmp_path / "state.pt")
+    _, expected = small_trainer("resnet20").train_centroids(net, symbols, replace(stage, state=None))
+    with pytest.raises(StoppedError):
+        small_trainer("resnet20", observer=Recorder(stop_after=1)).train_centroids(net, symbols, stage)
+    observer = Recorder()
+    _, resumed = small_trainer("resnet20", observer=observer).train_centroids(net, symbols, stage)
+    assert resumed.centroids.tobytes() == expected.centroids.tobytes()
+    assert "centroids: resumes after epoch 1 of 2" in observer.lines
+
+
+def test_gradient_is_the_sum_over_members_by_their_number() -> None:
+    """Two labels over two tensors, one weight pruned."""
+    one = torch.nn.Parameter(torch.zeros(2, 2))
+    two = torch.nn.Parameter(torch.zeros(1, 2))
+    symbols = Symbols(
+        np.array([1, 1, 0, 1, 1, 1], np.bool_), np.array([0, 1, 1, 1, 0], np.uint8), np.array([-1.0, 2.0], np.float32)
+    )
+    shared = Shared([one, two], symbols)
+    assert one.tolist() == [[-1, 2], [0, 2]]
+    assert two.tolist() == [[2, -1]]
+    one.grad = torch.tensor([[1.0, 2.0], [100.0, 3.0]])
+    two.grad = torch.tensor([[4.0, 5.0]])
+    shared.before_step()
+    (centroids,) = shared.parameters(torch.nn.ParameterList([one, two]))
+    assert centroids.grad is not None
+    assert centroids.grad.tolist() == [(1 + 5) / 2, (2 + 3 + 4) / 3]
+
+
+def test_centroids_that_meet_become_one() -> None:
+    """Sorted, merged, labels following, minus zero made zero."""
+    symbols = Symbols(np.ones(5, np.bool_), np.array([0, 1, 2, 3, 1], np.uint8), np.arange(4, dtype=np.float32))
+    moved = sorted_symbols(symbols, np.array([3.0, -0.0, 3.0, -5.0], np.float32))
+    assert moved.centroids.tolist() == [-5, 0, 3]
+    assert not np.signbit(moved.centroids[1])
+    assert moved.vector().tolist() == [3, 0, 3, -5, 0]
+
+
+def test_more_than_256_centroids_need_wide_labels() -> None:
+    """uint16 beyond 256, uint8 again once they have merged."""
+    symbols = Symbols(np.ones(300, np.bool_), np.arange(300, dtype=np.uint16), np.arange(300, dtype=np.float32))
+    values = np.arange(300, dtype=np.float32)[::-1].copy()
+    wide = sorted_symbols(symbols, values)
+    assert wide.labels is not None
+    assert wide.labels.dtype == np.uint16
+    assert np.array_equal(wide.vector(), values)
+    narrow = sorted_symbols(symbols, np.minimum(values, 100))
+    assert narrow.labels is not None
+    assert narrow.labels.dtype == np.uint8
+
+
+def test_centroids_of_a_float64_net_stay_float64() -> None:
+    """The type of the codebook does not change in training."""
+    symbols = Symbols(np.ones(2, np.bool_), np.array([0, 1], np.uint8), np.array([0.5, 1.5]))
+    assert sorted_symbols(symbols, np.array([0.25, 1.0], np.float32)).centroids.dtype == np.float64

@@ -1,0 +1,110 @@
+"""Training with pruned weights pinned at zero."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+
+from cnet.methods import METHODS
+from cnet.training.config import Optimizer
+from cnet.training.recover import Pinned
+from cnet.training.trainer import Stage
+from cnet.weights import Selection, Weights
+from tests.small_training import Recorder, small_trainer, small_training
+
+OPTIMIZERS = [
+    Optimizer(name="sgd", learning_rate=0.05, momentum=0.95, weight_decay=0.01),
+    Optimizer(name="sgd", learning_rate=0.05, nesterov=True),
+    Optimizer(name="adam", learning_rate=0.003, weight_decay=0.01),
+    Optimizer(name="adamw", learning_rate=0.003, weight_decay=0.1),
+]
+
+
+def half(weights: Weights) -> npt.NDArray[np.bool_]:
+    """The larger half of w_net."""
+    magnitude = np.abs(weights.vector())
+    larger: npt.NDArray[np.bool_] = magnitude > np.median(magnitude)
+    return larger
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_pruned_weights_end_as_positive_zeros(optimizer: Optimizer) -> None:
+    """Momentum and weight decay cannot bring them back; the others move."""
+    trainer = small_trainer()
+    start = trainer.initial(0)
+    keep = half(start)
+    stage = Stage("recover", small_training(optimizer=optimizer), METHODS.create("cnet"), keep)
+    vector = trainer.train(start, stage).vector()
+    assert not vector[~keep].view(np.uint32).any()
+    assert (vector[keep] != start.vector()[keep]).mean() > 0.9
+
+
+def test_pruned_weights_are_zero_after_every_step_and_gather_no_momentum() -> None:
+    """Seen in the module and in the optimizer's own state."""
+    module = torch.nn.Linear(6, 3)
+    weight = module.weight
+    keep = np.arange(18) % 3 == 0
+    pinned = Pinned([weight], keep)
+    optimizer = torch.optim.SGD(pinned.parameters(module), lr=0.1, momentum=0.9, weight_decay=0.1)
+    for _ in range(5):
+        optimizer.zero_grad()
+        module(torch.ones(2, 6)).square().sum().backward()
+        pinned.before_step()
+        optimizer.step()
+        pinned.after_step()
+        flat = weight.detach().reshape(-1).numpy()
+        assert not flat[~keep].view(np.uint32).any()
+    assert not optimizer.state[weight]["momentum_buffer"].reshape(-1)[torch.from_numpy(~keep)].any()
+
+
+def test_recovery_regains_accuracy() -> None:
+    """Pruning hurts, training what is left heals."""
+    trainer = small_trainer()
+    trained = trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=15)))
+    magnitude = np.abs(trained.vector())
+    keep = magnitude > np.quantile(magnitude, 0.97)
+    pruned = trainer.train(trained, Stage("recover", small_training(epochs=0), keep=keep))
+    recovered = trainer.train(trained, Stage("recover", small_training(epochs=10), keep=keep))
+    assert trainer.evaluate(recovered).loss < trainer.evaluate(pruned).loss
+    assert trainer.evaluate(recovered).accuracy >= trainer.evaluate(pruned).accuracy
+
+
+def test_no_epochs_prune_and_leave_the_rest() -> None:
+    """Kept weights keep their bits."""
+    trainer = small_trainer()
+    start = trainer.initial(0)
+    keep = half(start)
+    pruned = trainer.train(start, Stage("recover", small_training(epochs=0), keep=keep))
+    assert np.array_equal(pruned.vector(), np.where(keep, start.vector(), 0))
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_all_or_nothing_kept(share: float) -> None:
+    """A mask of ones changes nothing about the training, a mask of zeros leaves biases alone to be trained."""
+    trainer = small_trainer()
+    start = trainer.initial(0)
+    keep = np.full(start.compressible_parameters, bool(share))
+    trained = trainer.train(start, Stage("recover", small_training(epochs=1), keep=keep))
+    free = trainer.train(start, Stage("recover", small_training(epochs=1)))
+    assert np.array_equal(trained.vector(), free.vector() if share else np.zeros_like(start.vector()))
+
+
+def test_buffers_can_be_pruned_too() -> None:
+    """A user may call running statistics compressible; they are pinned like the rest."""
+    trainer = small_trainer("resnet20", selection=Selection(include=("*.running_mean",)))
+    start = trainer.initial(0)
+    keep = np.zeros(start.compressible_parameters, np.bool_)
+    trained = trainer.train(start, Stage("recover", small_training(epochs=1), keep=keep))
+    assert not trained["bn1.running_mean"].data.any()
+    assert trained["bn1.running_var"].data.any()
+
+
+def test_loop_speaks_of_its_stage() -> None:
+    """Metrics carry the stage's name."""
+    observer = Recorder()
+    trainer = small_trainer(observer=observer)
+    start = trainer.initial(0)
+    trainer.train(start, Stage("recover", small_training(epochs=1), keep=half(start)))
+    assert {row["phase"] for row in observer.metrics} == {"recover"}
