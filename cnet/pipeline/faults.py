@@ -3,53 +3,64 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from cnet.errors import CnetError
 from cnet.pipeline.interface import RunObserver
 from cnet.points import BaselineResult, Point
 
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class Tracked:
-    """A run observer that passes everything on and remembers the phase."""
+    """A run observer that passes everything on, and remembers the phase and what the observer raised."""
 
     def __init__(self, observer: RunObserver) -> None:
         self._observer = observer
         self.current = "load"
+        self.raised: Exception | None = None
 
     def phase(self, name: str) -> None:
         """Remember and pass on."""
         self.current = name
-        self._observer.phase(name)
+        self._pass(self._observer.phase, name)
 
     def progress(self, fraction: float) -> None:
         """Pass on."""
-        self._observer.progress(fraction)
+        self._pass(self._observer.progress, fraction)
 
     def metric(self, values: dict[str, Any]) -> None:
         """Pass on."""
-        self._observer.metric(values)
+        self._pass(self._observer.metric, values)
 
     def log(self, message: str) -> None:
         """Pass on."""
-        self._observer.log(message)
+        self._pass(self._observer.log, message)
 
     def should_stop(self) -> bool:
         """Ask on."""
-        return self._observer.should_stop()
+        return self._pass(self._observer.should_stop)
 
     def baseline(self, result: BaselineResult) -> None:
         """Pass on."""
-        self._observer.baseline(result)
+        self._pass(self._observer.baseline, result)
 
     def point(self, point: Point, bundle: Path) -> None:
         """Pass on."""
-        self._observer.point(point, bundle)
+        self._pass(self._observer.point, point, bundle)
+
+    def _pass(self, call: Callable[Arguments, Answer], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
+        try:
+            return call(*args, **kwargs)
+        except Exception as error:
+            self.raised = error
+            raise
 
 
 @contextmanager
@@ -57,7 +68,8 @@ def phase_named(tracked: Tracked) -> Iterator[None]:
     """Let nothing but CnetError (and what is no Exception) out of the block, with its ``phase`` set.
 
     Codes of foreign faults: ``out_of_memory``, ``storage_full``, ``storage_failed``, and ``internal_error`` for all
-    that should not happen. The foreign exception is the cause.
+    that should not happen. The foreign exception is the cause. What the observer itself raises is its owner's
+    business and passes through as it is.
     """
     try:
         yield
@@ -65,6 +77,8 @@ def phase_named(tracked: Tracked) -> Iterator[None]:
         error.phase = error.phase or tracked.current
         raise
     except Exception as error:
+        if error is tracked.raised:
+            raise
         ours = _explain(error)
         ours.phase = tracked.current
         raise ours from error

@@ -38,7 +38,8 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
     Raises:
         ConstraintNotMetError: no point meets the target; all points were made and told of.
         StoppedError: the observer asked to stop.
-        CnetError: anything else that went wrong; ``phase`` says where, ``code`` what, the text what to do.
+        CnetError: anything else that went wrong; ``phase`` says where, ``code`` what, the text what to do. Only what
+            the observer itself raises passes through as it is.
     """
     tracked = Tracked(observer)
     with phase_named(tracked):
