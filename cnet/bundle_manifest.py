@@ -79,7 +79,7 @@ class Manifest(Strict):
     def parse(cls, text: bytes) -> Manifest:
         """The manifest in ``text``. Raises BundleError."""
         try:
-            document = json.loads(text)
+            document = json.loads(text, parse_constant=_no_number)
             if isinstance(document, dict) and document.get("format") == FORMAT:
                 _check_version(document.get("version"))
             return cls.model_validate_json(text)
@@ -156,8 +156,12 @@ class Manifest(Strict):
         )
 
 
+def _no_number(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON number")
+
+
 def _check_version(version: object) -> None:
-    if version != VERSION:
+    if type(version) is not int or version != VERSION:
         raise BundleError(
             f"the bundle has format version {version!r}; this release reads {VERSION}: use a newer release",
             code="bundle_version",

@@ -99,11 +99,11 @@ def narrow(values: npt.NDArray[np.floating], name: str) -> npt.NDArray[np.generi
     ``narrow(widen(bits, name), name)`` gives back ``bits`` for every value but NaN payloads.
     """
     dtype = by_name(name)
-    if name == "bfloat16":
-        return _round_bfloat16(np.asarray(values, np.float32))
-    if name in _FLOAT8:
-        return _round_to_table(np.asarray(values, np.float32), _float8_table(name))
     with np.errstate(over="ignore"):
+        if name == "bfloat16":
+            return _round_bfloat16(np.asarray(values, np.float32))
+        if name in _FLOAT8:
+            return _round_to_table(np.asarray(values, np.float32), _float8_table(name))
         return values.astype(dtype.numpy)
 
 

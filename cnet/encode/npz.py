@@ -64,13 +64,14 @@ def _unused_bits_are_zero(mask: npt.NDArray[np.generic], weights: int) -> bool:
 
 def _smallest(values: npt.NDArray[np.floating]) -> tuple[str, npt.NDArray[np.generic]]:
     """The first type of ``_VALUES`` that gives the values back bit for bit, and the values in it."""
-    bits = np.dtype(f"u{values.itemsize}")
+    if values.dtype == np.float64:
+        return "float64", values
     for name in _VALUES:
         stored = dtypes.narrow(values, name)
-        wide = dtypes.widen(stored, name).astype(values.dtype)
-        if np.array_equal(wide.view(bits), values.view(bits)):
+        wide = dtypes.widen(stored, name).astype(np.float32, copy=False)
+        if np.array_equal(wide.view(np.uint32), values.view(np.uint32)):
             return name, stored
-    return values.dtype.name, values
+    return "float32", values
 
 
 def _values(stored: npt.NDArray[np.generic], header: Mapping[str, Any]) -> npt.NDArray[np.floating]:

@@ -18,6 +18,7 @@ HALFWAY = np.float32([448, 456, 463.99, 464, 464.01, 480, 57344, 61439, 61440, 6
 
 
 def torch_floats(bits: np.ndarray, name: str) -> np.ndarray:
+    """The codes as PyTorch reads them."""
     signed = torch.from_numpy(bits.view(f"i{bits.itemsize}"))
     return signed.view(getattr(torch, name)).to(torch.float32).numpy()
 

@@ -1,0 +1,1 @@
+"""Bundles that were written once and are read for ever."""

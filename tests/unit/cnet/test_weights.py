@@ -1,0 +1,73 @@
+"""Weights: which tensors make up w_net, where each lies in it, and how it goes back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cnet import dtypes
+from cnet.weights import Selection, Tensor, Weights
+from tests.unit.cnet.nets import assert_same_bits, every_type, tensor
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "shape", "selected"),
+    [
+        ("w", "float32", (2, 2), True),
+        ("w", "bfloat16", (1, 1, 1), True),
+        ("w", "float32", (4,), False),
+        ("w", "float32", (), False),
+        ("w", "int64", (2, 2), False),
+        ("w", "complex64", (2, 2), False),
+        ("w", "float32", (0, 2), False),
+        ("in.w", "float32", (4,), True),
+        ("in.w", "int8", (4, 4), False),
+        ("out.w", "float32", (2, 2), False),
+        ("in.out", "float32", (4,), False),
+    ],
+)
+def test_selection_takes_float_matrices_and_what_patterns_say(
+    name: str, dtype: str, shape: tuple[int, ...], selected: bool
+) -> None:
+    """Floats of two dimensions and more; include adds floats of any shape, exclude takes away and wins."""
+    selection = Selection(include=("in.*",), exclude=("out.*", "*.out"))
+
+    assert selection.selects(name, dtype, shape) == selected
+
+
+def test_the_vector_is_the_tensors_in_order() -> None:
+    """Flattened in C order, one after the other; tied copies once; float64 where a tensor is."""
+    weights = every_type()
+    vector = weights.vector()
+
+    assert vector.dtype == np.float64
+    assert len(vector) == weights.compressible_parameters == 6 * 15
+    for name, part in weights.slices():
+        np.testing.assert_array_equal(vector[part], weights[name].values().reshape(-1))
+
+
+def test_the_same_vector_gives_the_same_weights() -> None:
+    """Taking w_net out and putting it back changes no bit, of any element type."""
+    weights = every_type()
+
+    assert_same_bits(weights.with_vector(weights.vector()), weights)
+
+
+def test_tied_copies_follow_and_count_once() -> None:
+    """A copy has the values of the first of its group, and no bytes of its own."""
+    first = tensor("a", "float32", (2, 2))
+    weights = Weights.select([first, Tensor("b", "float32", first.data)], tied=[("a", "b")])
+    changed = weights.with_vector(np.zeros(4, np.float32))
+
+    assert weights.compressible == ("a",)
+    assert (weights.parameters, weights.raw_bytes) == (4, 16)
+    assert changed["b"].data is changed["a"].data
+
+
+def test_values_are_rounded_to_each_tensors_type() -> None:
+    """0.1 in bfloat16 is the nearest bfloat16, ties to even."""
+    weights = Weights.select([Tensor("a", "bfloat16", np.zeros((1, 2), np.uint16))])
+    changed = weights.with_vector(np.array([0.1, 1 + 2**-8], np.float32))
+
+    np.testing.assert_array_equal(changed["a"].values(), [[0.10009765625, 1.0]])
+    assert changed["a"].data.dtype == dtypes.by_name("bfloat16").numpy
