@@ -24,7 +24,6 @@ class BaselineResult:
         compressible_npz_bytes: size of the one float32 vector of compressible weights, written the same way.
         parameters: elements of all tensors, buffers too; tied tensors once.
         compressible_parameters: length of w_net.
-
     """
 
     accuracy: float | None
@@ -67,7 +66,6 @@ class LayerResult:
         mse: mean of (decoded - original)² over its entries, zeros included.
         clusters: distinct labels in use, None where values are kept as they are.
         label_entropy: bits, of this tensor's labels.
-
     """
 
     name: str
@@ -106,7 +104,6 @@ class Point:
         mse: over w_net, of the decoded weights against those just before pruning.
         sha256: of the bundle's file, hex.
         layers: one row a compressible tensor, in order of w_net.
-
     """
 
     index: int

@@ -21,8 +21,13 @@ _NOT_IN_BUNDLES = ("name", "labels", "checkpoint", "dataset", "time_limit")
 
 
 def spec_document(spec: JobSpec) -> dict[str, Any]:
-    """The resolved spec less what does not change a bundle's weights: names, labels, ids, the time limit."""
+    """The resolved spec less what does not change a bundle's weights: names, labels, ids, the time limit.
+
+    A sparsity that is searched for is left out: the pruner's default would read as what was asked for.
+    """
     document = spec.resolved().to_json()
+    if searches(spec):
+        del document["prune"]["sparsity"]
     return {key: value for key, value in document.items() if key not in _NOT_IN_BUNDLES}
 
 
@@ -47,7 +52,7 @@ def dataset_digest(dataset: Dataset) -> str:
 
 def run_key(spec: JobSpec, weights: str | None, dataset: str | None) -> str:
     """SHA-256, hex, over everything that decides a run's results. ``weights`` and ``dataset`` are digests."""
-    return hashlib.sha256(_json([STATE_VERSION, spec_document(spec), searches(spec), weights, dataset])).hexdigest()
+    return hashlib.sha256(_json([STATE_VERSION, spec_document(spec), weights, dataset])).hexdigest()
 
 
 def _buffer(array: npt.NDArray[Any]) -> memoryview:

@@ -76,9 +76,9 @@ class Maker:
     def _quantized(self, request: Request, pruned: Pruned) -> tuple[Weights, Symbols]:
         self._step("quantize")
         vector = pruned.weights.vector()
-        keep = vector != 0
-        codebook = self.plan.quantizer.quantize(vector[keep], request.clusters)
-        symbols = Symbols(keep, codebook.labels, codebook.centroids)
+        if self.net is not None:
+            vector += 0  # training leaves -0.0 in pinned places; only a checkpoint's own is a value to keep
+        symbols = self.plan.quantizer.symbols(vector, vector != 0, request.clusters)
         for sentence in advice.about_clusters(symbols, request.clusters):
             self.observer.log(sentence)
         self.meter.advance(self.effort.quantize)

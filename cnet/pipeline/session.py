@@ -116,7 +116,7 @@ class Session:
         vector = tuned.vector()
         keep = self.plan.pruner.keep(tuned, sparsity)
         self._say(advice.about_pruning(tuned, keep, sparsity))
-        weights = tuned.with_vector(np.where(keep, vector, vector.dtype.type(0)))
+        weights = tuned.with_vector(np.where(keep | (vector == 0), vector, vector.dtype.type(0)))
         self.meter.advance(self.effort.prune)
         check_stop(self.observer)
         weights = self._recovered(weights, keep, position)

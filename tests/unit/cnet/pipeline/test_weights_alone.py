@@ -171,6 +171,8 @@ def test_target_without_sparsity_is_searched(tmp_path: Path) -> None:
     outcome = compress(tmp_path, prune=None, quantize={"name": "kmeans", "clusters": 16}, target={"min_ratio": 3.5})
     assert len(outcome.points) == SEARCH_STEPS
     assert outcome.points[outcome.selected].ratio >= 3.5
+    extra = open_bundle(outcome.bundles[0]).manifest["extra"]
+    assert extra["spec"]["prune"] == {"name": "magnitude"}
     assert all(p.ratio < 3.5 for p in outcome.points if p.mse < outcome.points[outcome.selected].mse)
 
 
