@@ -1,0 +1,1 @@
+"""Tests with a real Valkey, a real worker and real runners."""

@@ -1,0 +1,27 @@
+"""A job that takes no training: the weights of a small net alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from app.core.blobs import LocalBlobs
+from app.core.jobs import Job
+from app.core.objects import NewObject, Objects
+from cnet.checkpoint.canonical import write_canonical
+from cnet.weights import Tensor, Weights
+from tests.processes import Service
+
+
+def submit_weights(service: Service, folder: Path) -> Job:
+    """Store a checkpoint as the API does, and submit a job that compresses its weights."""
+    values = np.random.default_rng(0).normal(size=(40, 30)).astype(np.float32)
+    weights = Weights.select([Tensor("layer.weight", "float32", values)])
+    path = folder / "weights.safetensors"
+    write_canonical(path, weights)
+    blob = LocalBlobs(service.settings.blobs_dir).put_file(path)
+    new = NewObject("local", "net.pt", blob, path.stat().st_size, {}, blob)
+    stored = Objects.checkpoints(service.database).create(new)
+    spec = {"checkpoint": stored.id, "prune": {"name": "magnitude", "sparsity": [0.5]}}
+    return service.submit(spec, checkpoint_id=stored.id)
