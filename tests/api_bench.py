@@ -1,0 +1,238 @@
+"""What tests of the API share: starting it, filling it, talking raw ASGI to it."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from starlette.types import Message
+
+from app.api.container import Container
+from app.core.db import migrate
+from app.core.jobs import Job, NewJob, PointRow
+from app.core.jobs.lifecycle import End
+from app.core.objects import NewObject, StoredObject
+from app.core.queue import MemoryQueue
+from app.core.settings import Settings
+from app.core.states import Status
+from app.main import create_app
+from cnet.bundle import write_bundle
+from cnet.checkpoint._base import Checkpoint
+from cnet.checkpoint.canonical import write_canonical
+from cnet.checkpoint.manifest import CheckpointManifest
+from cnet.encode import ENCODERS
+from cnet.points import BaselineResult, LayerResult, PartBytes, Point
+from cnet.symbols import Symbols
+from cnet.training.architectures import ARCHITECTURES
+from cnet.weights import Tensor, Weights
+
+BASE = "http://127.0.0.1:8000"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A started API."""
+
+    app: FastAPI
+    client: TestClient
+    queue: MemoryQueue
+    folder: Path
+
+    @property
+    def core(self) -> Container:
+        """Its container."""
+        core: Container = self.app.state.container
+        return core
+
+    def from_address(self, host: str, base_url: str = BASE) -> TestClient:
+        """A client at another address."""
+        return TestClient(self.app, base_url=base_url, client=(host, 50000))
+
+    def leftovers(self) -> list[str]:
+        """What lies in the scratch folder."""
+        root = self.core.settings.scratch_dir
+        return [path.name for path in root.glob("request-*")] if root.exists() else []
+
+
+@contextmanager
+def start(folder: Path, *, queue: MemoryQueue | None = None, **settings: Any) -> Iterator[Bench]:
+    """An API with its state in ``folder``."""
+    folder.mkdir(exist_ok=True)
+    sender = queue or MemoryQueue()
+    app = create_app(Settings(data_dir=folder, **settings), sender)
+    migrate.upgrade(app.state.container.database)
+    with TestClient(app, base_url=BASE, client=("127.0.0.1", 50000)) as client:
+        yield Bench(app, client, sender, folder)
+
+
+def npz(**arrays: Any) -> bytes:
+    """The bytes of an npz file."""
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def small_weights() -> bytes:
+    """A checkpoint as an npz: one compressible tensor, one bias."""
+    return npz(weight=np.arange(12, dtype=np.float32).reshape(3, 4), bias=np.ones(3, np.float32))
+
+
+def small_dataset(classes: int = 10, side: int = 8) -> bytes:
+    """A data set as an npz: 40 grey images."""
+    labels = np.arange(40) % classes
+    images = np.zeros((40, side, side), np.uint8)
+    return npz(x_train=images, y_train=labels, x_test=images[:20], y_test=labels[:20])
+
+
+def architecture_weights(name: str, classes: int = 10, leave_out: Sequence[str] = ()) -> Weights:
+    """Zeros of the shapes of an architecture for 8x8 grey images."""
+    shapes = ARCHITECTURES.create(name).tensors((1, 8, 8), classes)
+    kept = [row for row in shapes if row.name not in leave_out and not row.optional]
+    return Weights.select([Tensor(row.name, "float32", np.zeros(row.shape, np.float32)) for row in kept])
+
+
+def add_checkpoint(bench: Bench, weights: Weights, owner: str = "local") -> StoredObject:
+    """A checkpoint without an upload."""
+    path = bench.folder / "made.safetensors"
+    write_canonical(path, weights)
+    manifest = CheckpointManifest.of(Checkpoint(weights, "safetensors", None, None, ()))
+    new = NewObject(
+        owner=owner,
+        filename="made.safetensors",
+        sha256="0" * 64,
+        size_bytes=path.stat().st_size,
+        manifest=json.loads(manifest.to_json()),
+        blob=bench.core.blobs.put_file(path),
+    )
+    return bench.core.checkpoints.create(new)
+
+
+def add_job(bench: Bench, owner: str = "local", **fields: Any) -> Job:
+    """A queued job without a checkpoint."""
+    return bench.core.jobs.create(NewJob(owner=owner, spec={}, time_limit=60, **fields))
+
+
+def claim(bench: Bench, job: Job) -> Job:
+    """The same job, running."""
+    running = bench.core.lifecycle.claim(job.id, "test:1:worker", 60)
+    assert running is not None
+    return running
+
+
+def finish(bench: Bench, job: Job, status: Status = Status.SUCCEEDED, **end: Any) -> None:
+    """End a running job."""
+    assert bench.core.lifecycle.finish(job.id, job.attempt, End(status, **end))
+
+
+def add_point(bench: Bench, job: Job, index: int = 0) -> PointRow:
+    """A point of a running job, with a true bundle."""
+    weight = np.array([[0.5, 0.0], [0.0, -1.5]], np.float32)
+    bias = Tensor("bias", "float32", np.ones(2, np.float32))
+    weights = Weights.select([Tensor("weight", "float32", weight + index), bias])
+    labels, centroids = np.array([0, 1], np.uint8), np.array([-1.5, 0.5 + index], np.float32)
+    symbols = Symbols(np.array([True, False, False, True]), labels, centroids)
+    path = bench.folder / "bundle.npz"
+    sizes = write_bundle(path, weights, symbols, ENCODERS.create("npz"), None)
+    parts = ("mask", "labels", "centroids", "other_tensors", "container", "total")
+    point = Point(
+        index=index,
+        sparsity_requested=0.5,
+        sparsity=0.5,
+        clusters_requested=2,
+        clusters=2,
+        accuracy=97.5,
+        accuracy_before_quantize=None,
+        loss=None,
+        ratio=2.0,
+        ratio_weights=3.0,
+        ratio_raw=1.0,
+        bits_per_parameter=8.0,
+        label_entropy=1.0,
+        bytes=PartBytes(**{part: getattr(sizes, part) for part in parts}),
+        mse=0.0,
+        sha256=sizes.sha256,
+    )
+    layers = [LayerResult("weight", (2, 2), 4, 2, 0.5, 0.0, 2, 1.0).to_json()]
+    row = PointRow(index, point.to_json(), layers, bench.core.blobs.put_file(path))
+    assert bench.core.points.put(job.id, job.attempt, row)
+    return row
+
+
+def add_baseline(bench: Bench, job: Job) -> None:
+    """The baseline of a running job."""
+    baseline = BaselineResult(98.0, 0.1, 24, 300, 200, 6, 4)
+    assert bench.core.lifecycle.report(job.id, job.attempt, baseline=baseline.to_json())
+
+
+@dataclass(frozen=True)
+class RawAnswer:
+    """What came out of a raw ASGI call; ``status`` is None where nothing was sent."""
+
+    status: int | None
+    headers: dict[str, str]
+    body: bytes
+    asked: int  # how often the application asked for a piece of the body
+
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+
+def raw(
+    app: FastAPI, method: str, target: str, pieces: Sequence[Message], headers: Sequence[tuple[str, str]] = ()
+) -> RawAnswer:
+    """Call the application as a server would. After ``pieces`` the client is silent for ever."""
+    path, _, query = target.partition("?")
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": query.encode(),
+        "headers": [(name.lower().encode(), value.encode()) for name, value in [("host", "127.0.0.1"), *headers]],
+        "client": ("127.0.0.1", 50000),
+        "server": ("127.0.0.1", 8000),
+        "state": {},
+    }
+    sent: list[Message] = []
+    waiting, asked = list(pieces), 0
+
+    async def receive() -> Message:
+        nonlocal asked
+        asked += 1
+        if waiting:
+            return waiting.pop(0)
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, send))  # type: ignore[arg-type]
+    start_message = next((m for m in sent if m["type"] == "http.response.start"), None)
+    body = b"".join(m.get("body", b"") for m in sent if m["type"] == "http.response.body")
+    if start_message is None:
+        return RawAnswer(None, {}, body, asked)
+    answered = {name.decode().lower(): value.decode() for name, value in start_message["headers"]}
+    return RawAnswer(start_message["status"], answered, body, asked)
+
+
+def piece(data: bytes, *, more: bool = True) -> Message:
+    """A piece of a body."""
+    return {"type": "http.request", "body": data, "more_body": more}
+
+
+DISCONNECT: Message = {"type": "http.disconnect"}
