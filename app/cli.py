@@ -89,3 +89,7 @@ def _say(failure: Failure, *, as_json: bool) -> None:
         note(f"  {'.'.join(map(str, row.get('loc', ())))}: {row.get('msg', '')}")
     if failure.exit_code == USAGE and failure.code == "usage":
         note("`cnet --help` and `cnet COMMAND --help` show what can be said.")
+
+
+if __name__ == "__main__":
+    main()

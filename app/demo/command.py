@@ -1,0 +1,141 @@
+"""The demo, step by step."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.console.following import follow, results_table
+from app.console.output import emit_line
+from app.console.progress import Bar
+from app.demo import recipe
+from app.demo.decoding import decode
+from app.demo.processes import messages, running_service
+from app.up.errors import StartError
+from cnet.bundle import open_bundle
+from cnet.client import Client
+
+_SAME = 1e-6  # percent; both numbers are counts of the same images
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Where the demo keeps its files, and whether it speaks.
+
+    Attributes:
+        folder: gets ``baseline.pth``, ``model.npz`` (the bundle), ``decoded.npz``, and ``service/``, the service's
+            state.
+        quiet: print nothing.
+
+    """
+
+    folder: Path
+    quiet: bool
+
+    def run(self) -> dict[str, Any]:
+        """All of it; returns the numbers.
+
+        Raises:
+            StartError: a step failed, or what came out is not good enough (``not_good_enough``).
+            CnetError: as the client and the bundle's reader raise.
+
+        """
+        started = time.monotonic()
+        (self.folder / "logs").mkdir(parents=True, exist_ok=True)
+        with running_service(self.folder / "service", self.folder / "logs" / "service.log") as url:
+            self._say(f"service: {url}, API documentation at {url}/docs")
+            baseline = self._train()
+            with Client(url) as client:
+                job, digest = self._compress(client)
+                results = client.results(job["id"])
+            proved = self._prove(results, baseline)
+        self._show(results, url, digest, time.monotonic() - started)
+        _check(results)
+        return {
+            **results,
+            "job": job["id"],
+            "bundle": str(self.folder / "model.npz"),
+            "sha256": digest,
+            "local_accuracy": {"baseline": baseline, "selected": proved},
+            "seconds": round(time.monotonic() - started, 1),
+        }
+
+    def _train(self) -> float:
+        """Train the baseline; its accuracy."""
+        with Bar("training the baseline", quiet=self.quiet) as bar:
+            return self._net("train", self.folder / "baseline.pth", bar)
+
+    def _compress(self, client: Client) -> tuple[dict[str, Any], str]:
+        """Upload, submit, follow, download; the job and the bundle's sha256."""
+        checkpoint = client.upload_checkpoint(self.folder / "baseline.pth")
+        self._say(f"uploaded baseline.pth: {checkpoint['parameters']:,} parameters, {checkpoint['size_bytes']:,} bytes")
+        queued = client.submit(recipe.job(checkpoint["id"]))
+        self._say(f"job {queued['id']}")
+        job = follow(client, queued["id"], quiet=self.quiet)
+        if job["status"] != "succeeded":
+            error = job["error"] or {"code": job["status"], "detail": "see its log"}
+            raise StartError(f"the job ended as {job['status']}: {error['detail']}", code=error["code"])
+        return job, client.download(job["id"], self.folder / "model.npz")
+
+    def _prove(self, results: dict[str, Any], baseline: float) -> float:
+        """Decode with NumPy alone, evaluate here, compare with what the service said; the accuracy."""
+        open_bundle(self.folder / "model.npz").verify()
+        decoded = decode(self.folder)
+        with Bar("evaluating what came back", quiet=self.quiet) as bar:
+            accuracy = self._net("evaluate", decoded, bar)
+        said = results["points"][results["selected"]]["accuracy"]
+        for name, here, there in (("baseline", baseline, results["baseline"]["accuracy"]), ("bundle", accuracy, said)):
+            if abs(here - there) > _SAME:
+                raise StartError(
+                    f"the {name} has an accuracy of {here:.2f} % here, but the service said {there:.2f} %",
+                    code="demo_failed",
+                )
+        return accuracy
+
+    def _net(self, action: str, file: Path, bar: Bar) -> float:
+        accuracy = float("nan")
+        for message in messages((action, str(file)), self.folder / "logs" / f"{action}.log"):
+            if "progress" in message:
+                bar.progress(message["progress"])
+            if "metric" in message:
+                bar.metric(message["metric"])
+            accuracy = message.get("accuracy", accuracy)
+        return accuracy
+
+    def _show(self, results: dict[str, Any], url: str, digest: str, seconds: float) -> None:
+        if self.quiet:
+            return
+        point = results["points"][results["selected"]]
+        emit_line("")
+        emit_line(results_table(results))
+        emit_line("")
+        emit_line(
+            f"{self.folder / 'model.npz'}: {point['ratio']:.1f} times smaller, accuracy {point['accuracy']:.2f} %"
+            f" (before: {results['baseline']['accuracy']:.2f} %), measured again after decoding with NumPy alone"
+        )
+        emit_line(f"sha256 {digest}")
+        emit_line(f"API documentation: {url}/docs (start it again: cnet up --data {self.folder / 'service'})")
+        emit_line(f"done in {seconds:.0f} s")
+
+    def _say(self, text: str) -> None:
+        if not self.quiet:
+            emit_line(text)
+
+
+def demo(folder: Path, *, quiet: bool) -> dict[str, Any]:
+    """Run the demo in ``folder``; see ``Demo.run``."""
+    return Demo(folder.absolute(), quiet).run()
+
+
+def _check(results: dict[str, Any]) -> None:
+    """Raise where the selected point is not what this is for."""
+    point, before = results["points"][results["selected"]], results["baseline"]["accuracy"]
+    lost = before - point["accuracy"]
+    if point["ratio"] < recipe.LEAST_RATIO or lost > recipe.MOST_ACCURACY_LOST:
+        raise StartError(
+            f"the selected point is {point['ratio']:.1f} times smaller and loses {lost:.2f} points of accuracy; at"
+            f" least {recipe.LEAST_RATIO:g} times and at most {recipe.MOST_ACCURACY_LOST:g} points are wanted",
+            code="not_good_enough",
+        )

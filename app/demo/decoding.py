@@ -1,0 +1,51 @@
+"""A bundle decoded with NumPy and nothing of ours: what the README prints, run in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from app.core.launch import bound
+from app.up.errors import StartError
+
+TEN_LINES = """\
+import json, numpy as np
+z = np.load("model.npz", allow_pickle=False)
+t = json.loads(bytes(z["manifest"]))["tensors"]
+w = np.unpackbits(z["mask"]).astype(z["centroids"].dtype)
+w[w == 1] = z["centroids"][z["labels"]]
+parts, state = {"compressible": w.view(np.uint8), "other": z["other"]}, {}
+for name, dtype, shape, role in zip(t["names"], t["dtypes"], t["shapes"], t["roles"]):
+    kind = np.dtype(dtype if role == "other" else w.dtype)
+    raw, parts[role] = np.split(parts[role], [int(np.prod(shape)) * kind.itemsize])
+    state[name] = raw.view(kind).reshape(shape).astype(dtype)
+"""
+"""Reads ``model.npz`` and makes ``state``, a dictionary of tensor names to arrays."""
+
+_SAVE = """
+import sys
+assert not {"torch", "cnet"} & set(sys.modules)
+np.savez("decoded.npz", **state)
+"""
+
+
+def decode(folder: Path) -> Path:
+    """Decode ``folder/model.npz`` to ``folder/decoded.npz``, which is returned.
+
+    Raises:
+        StartError: that failed.
+
+    """
+    done = subprocess.run(
+        bound([sys.executable, "-I", "-c", TEN_LINES + _SAVE]),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no word"])[-1]
+        raise StartError(f"the bundle does not decode with NumPy alone: {last}", code="demo_failed")
+    return folder / "decoded.npz"

@@ -1,0 +1,58 @@
+"""The demo's side of PyTorch, in a process of its own: it trains the baseline and evaluates what came back.
+
+``python -P -m app.demo.net train OUT.pth`` and ``... evaluate FILE``: one JSON object a line on standard output, the
+last one with ``accuracy`` in percent.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from app.demo import recipe
+from cnet.checkpoint import read_checkpoint
+from cnet.convert import write_model
+from cnet.observer import Silent
+from cnet.training.architectures import ARCHITECTURES
+from cnet.training.config import Training
+from cnet.training.datasets import DATASETS
+from cnet.training.loop import Stage
+from cnet.training.trainer import Trainer
+
+
+def main(arguments: list[str]) -> None:
+    """Do one of the two."""
+    action, file = arguments[0], Path(arguments[1])
+    trainer = _trainer()
+    if action == "train":
+        stage = Stage("baseline", trainer.training)
+        weights = trainer.train(trainer.initial(trainer.training.seed), stage, lambda done: _say({"progress": done}))
+        write_model(weights, file, "pt")
+    else:
+        weights = read_checkpoint(file).weights
+    _say({"accuracy": trainer.evaluate(weights).accuracy})
+
+
+class _Speaking(Silent):
+    """Passes each epoch's numbers on."""
+
+    def metric(self, values: dict[str, Any]) -> None:
+        """One epoch."""
+        _say({"metric": values})
+
+
+def _trainer() -> Trainer:
+    training = Training.model_validate_json(json.dumps(recipe.BASELINE))
+    architecture = ARCHITECTURES.create(recipe.ARCHITECTURE)
+    return Trainer(architecture, DATASETS.create(recipe.DATASET).load(), training, observer=_Speaking())
+
+
+def _say(document: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(document) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,87 @@
+"""The processes that the demo starts: each ends with it, on whatever way it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from app.core.launch import bound
+from app.core.settings import Settings
+from app.demo import recipe
+from app.up.errors import StartError
+
+_STOP_SECONDS = 60.0
+
+
+def environment() -> dict[str, str]:
+    """The environment of all of them."""
+    threads = str(recipe.THREADS)
+    own = {"CNET_THREADS": threads, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+    return {**Settings().environment(), **own}
+
+
+@contextmanager
+def running_service(data: Path, log: Path) -> Iterator[str]:
+    """``cnet up`` on a free port of this machine; gives its URL, ends it at the end.
+
+    Raises:
+        StartError: it did not start; what it said is in the message.
+
+    """
+    command = ("-P", "-m", "app.cli", "up", "--host", "127.0.0.1", "--port", "0", "--data", str(data))
+    with log.open("w") as errors, _started(command, environment(), errors) as process:
+        line = process.stdout.readline() if process.stdout else ""
+        kind, _, url = line.strip().partition(" ")
+        if kind != "ready":
+            process.wait()
+            said = log.read_text().strip().removeprefix("cnet: ")
+            raise StartError(said or f"the service did not start; see {log}")
+        yield url
+
+
+def messages(command: tuple[str, ...], log: Path) -> Iterator[dict[str, Any]]:
+    """What ``app.demo.net`` says, line by line.
+
+    Raises:
+        StartError: it failed.
+
+    """
+    with (
+        log.open("w") as errors,
+        _started(("-P", "-m", "app.demo.net", *command), environment(), errors) as process,
+    ):
+        for line in process.stdout or ():
+            yield json.loads(line)
+        if process.wait():
+            last = (log.read_text().strip().splitlines() or ["no word"])[-1]
+            raise StartError(f"{command[0]} failed ({last}); see {log}", code="demo_failed")
+
+
+@contextmanager
+def _started(command: tuple[str, ...], variables: Mapping[str, str], errors: Any) -> Iterator[subprocess.Popen[str]]:
+    """A Python process in a session of its own, so that Ctrl-C is for the demo alone."""
+    process = subprocess.Popen(
+        bound([sys.executable, *command]),
+        env=dict(variables),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(_STOP_SECONDS)
+        finally:
+            process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()

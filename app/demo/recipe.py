@@ -1,0 +1,47 @@
+"""What the demo does: the net, its training, the job. Small enough for two minutes on two cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ARCHITECTURE = "resnet20"
+DATASET = "digits"
+THREADS = 1
+"""A net of this size gains nothing by more, and sums in one order make equal bundles on machines of any size."""
+
+LEAST_RATIO = 15.0
+MOST_ACCURACY_LOST = 1.0
+"""What the selected point must reach: times smaller than the original's npz, and points of accuracy."""
+
+BASELINE: dict[str, Any] = {
+    "epochs": 8,
+    "batch_size": 64,
+    "optimizer": {"name": "adam", "learning_rate": 0.003},
+    "schedule": {"name": "cosine"},
+    "seed": 0,
+    "device": "cpu",
+}
+"""Training of the baseline."""
+
+
+def job(checkpoint_id: str) -> dict[str, Any]:
+    """The job's specification."""
+    return {
+        "name": "demo",
+        "checkpoint": checkpoint_id,
+        "architecture": {"name": ARCHITECTURE},
+        "dataset": DATASET,
+        "method": {"name": "cnet", "ramp": {"start": 0.0, "step": 0.007}},
+        "training": {
+            "epochs": 6,
+            "batch_size": 64,
+            "optimizer": {"name": "adam", "learning_rate": 0.001},
+            "seed": 0,
+            "device": "cpu",
+        },
+        "prune": {"name": "magnitude", "sparsity": [0.8, 0.9, 0.95]},
+        "recover": {"epochs": 3, "centroid_epochs": 1, "learning_rate": 0.0005},
+        "quantize": {"name": "kmeans", "clusters": [32, 8]},
+        "encode": {"name": "npz"},
+        "target": {"max_accuracy_drop": MOST_ACCURACY_LOST},
+    }
