@@ -17,7 +17,11 @@ class Method(Part):
     Hooks get torch tensors; a method's file imports torch, where it must, inside the hook.
     """
 
-    def penalty(self, weights: Mapping[str, torch.nn.Parameter], epoch: int) -> torch.Tensor | None:
+    def penalty(
+        self,
+        weights: Mapping[str, torch.nn.Parameter],  # noqa: ARG002 - the base adds nothing
+        epoch: int,  # noqa: ARG002
+    ) -> torch.Tensor | None:
         """A scalar to add to the task loss, differentiable in the compressible ``weights``; None adds nothing.
 
         Args:
@@ -26,7 +30,7 @@ class Method(Part):
         """
         return None
 
-    def strength(self, epoch: int) -> float | None:
+    def strength(self, epoch: int) -> float | None:  # noqa: ARG002 - the base has none
         """λ in this epoch, for the log; None where the method has none."""
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import tempfile
 from collections.abc import Callable
@@ -33,13 +34,17 @@ def save(path: Path, identity: str, progress: Progress) -> None:
         identity: digest of everything that the training's result depends on.
         progress: what to keep.
 
+    Raises:
+        OSError: the file cannot be written; what was there before stays.
+
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"format": _FORMAT, "identity": identity, **vars(progress)}
+    content = io.BytesIO()  # torch's own writer hides why a disk refused
+    torch.save({"format": _FORMAT, "identity": identity, **vars(progress)}, content)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            torch.save(content, file)
+            file.write(content.getbuffer())
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(path)

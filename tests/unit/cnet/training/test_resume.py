@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from cnet.errors import StoppedError
 from cnet.methods import METHODS
+from cnet.training import state
 from cnet.training.config import Augment, Optimizer, Preprocess, Schedule
 from cnet.training.trainer import Stage
 from tests.small_training import Recorder, same_bits, small_dataset, small_trainer, small_training
@@ -100,6 +102,23 @@ def test_a_damaged_state_is_ignored(damage: bytes | None, tmp_path: Path) -> Non
     observer = Recorder()
     assert same_bits(small_trainer(observer=observer).train(trainer.initial(0), stage), expected)
     assert observer.lines == ["finetune: the saved state of this training is damaged: starting it anew"]
+
+
+def test_a_full_disk_is_named_and_leaves_the_former_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is the system's own, the file is the last whole one, and nothing else is left."""
+    file = tmp_path / "state.pt"
+    state.save(file, "a", state.Progress(1, {}, {}, {}))
+
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="no space left"):
+        state.save(file, "a", state.Progress(2, {}, {}, {}))
+    found = state.load(file, "a", print)
+    assert found is not None
+    assert found.epochs == 1
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_saving_leaves_one_file(tmp_path: Path) -> None:
