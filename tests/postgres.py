@@ -115,7 +115,7 @@ def _run(account: pwd.struct_passwd, folder: Path, command: Sequence[str]) -> No
 
 
 def _account() -> pwd.struct_passwd:
-    """This process's user; for root the one that Debian makes for PostgreSQL, or nobody."""
+    """Our own user; for root the one that Debian makes for PostgreSQL, or nobody."""
     if os.geteuid() != 0:
         return pwd.getpwuid(os.geteuid())
     names = {row.pw_name: row for row in pwd.getpwall()}
