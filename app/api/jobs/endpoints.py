@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
@@ -160,7 +161,9 @@ async def _accept(request: Request, core: Container, owner: str, body: bytes, ac
         return json_answer(view, 202, {"Location": view.urls.self})
 
     async def produce() -> Response:
-        return await run_in_threadpool(answer)
+        response = await run_in_threadpool(answer)
+        response.background = BackgroundTask(service.publish, core)
+        return response
 
     return await idempotent(request, core, owner, hashlib.sha256(body).hexdigest(), produce)
 

@@ -20,7 +20,7 @@ _ID = re.compile(ID_PATTERN)
 
 
 def submit(core: Container, document: Any, owner: str) -> Job:
-    """Check a specification, keep the job, tell the queue.
+    """Check a specification and keep the job. The queue is told by ``publish``, after the answer.
 
     Raises:
         TooManyError: the owner has ``max_active_jobs`` already.
@@ -30,9 +30,12 @@ def submit(core: Container, document: Any, owner: str) -> Job:
     most = core.settings.max_active_jobs
     if core.jobs.count_active(owner) >= most:
         raise TooManyError(f"{most} jobs of yours have not ended yet; that many are taken at a time: wait for one")
-    job = core.jobs.create(_new(core, checked, owner))
-    core.outbox.publish()  # a broker that does not answer is no failure: the reaper sends it later
-    return job
+    return core.jobs.create(_new(core, checked, owner))
+
+
+def publish(core: Container) -> None:
+    """Tell the queue of what was submitted. A broker that does not answer is no failure: the reaper sends it later."""
+    core.outbox.publish()
 
 
 def validate(core: Container, document: Any, owner: str) -> Validation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from typing import cast
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
@@ -69,9 +70,7 @@ class Jobs:
         if wanted.checkpoint_id is not None:
             query = query.where(jobs.c.checkpoint_id == wanted.checkpoint_id)
         if wanted.label is not None:
-            key, value = wanted.label
-            member = jobs.c.labels[key].as_string()
-            query = query.where(member.is_not(None) if value is None else member == value)
+            query = query.where(self._has_label(*wanted.label))
         if after is not None:
             query = query.where(jobs.c.id < after)
         query = query.order_by(jobs.c.id.desc()).limit(limit)
@@ -115,6 +114,15 @@ class Jobs:
         with self._database.read() as connection:
             moment: datetime | None = connection.execute(query).scalar_one()
             return moment
+
+    def _has_label(self, key: str, value: str | None) -> ColumnElement[bool]:
+        """Whether a job has this label, of any characters: SQLite's JSON paths cannot quote them all."""
+        if self._database.engine.dialect.name == "sqlite":
+            row = func.json_each(jobs.c.labels).table_valued("key", "value")
+            same = (row.c.key == key) if value is None else (row.c.key == key) & (row.c.value == value)
+            return select(row.c.key).where(same).exists()
+        member = cast(ColumnElement[str], jobs.c.labels[key].as_string())
+        return member.is_not(None) if value is None else member == value
 
     def _count(self, condition: ColumnElement[bool]) -> int:
         with self._database.read() as connection:
