@@ -57,7 +57,7 @@ class KMeans(Quantizer):
         points = Points.of(np.asarray(values, dtype))
         if len(points.values) and not np.all(np.isfinite(points.values[[0, -1]])):  # NaN sorts to the end
             raise CheckpointError("weights that are NaN or infinite cannot be clustered", code="not_finite")
-        given = np.asarray(values, dtype)
+        given: npt.NDArray[np.floating] = np.asarray(values, dtype)
         if len(points.values) <= limit:
             exact = _as_float32(points.values, exactly=True)
             return _without_unused(_nearest(given, points.values), exact)
@@ -67,7 +67,7 @@ class KMeans(Quantizer):
 
 
 def _as_float32(values: npt.NDArray[np.floating], *, exactly: bool) -> npt.NDArray[np.floating]:
-    """Values as float32, the type of centroids; as they are where that type cannot hold them (``exactly``: bit for bit)."""
+    """Values as float32, the type of centroids; unchanged where it cannot hold them (``exactly``: to the bit)."""
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float32)
     fits = np.array_equal(narrow, values) if exactly else bool(np.all(np.isfinite(narrow)))
