@@ -24,8 +24,16 @@ _PASSING = frozenset({401, 403, 408, 409, 413, 429})  # refusals that may not ho
 Produce = Callable[[], Awaitable[Response]]
 
 
-async def idempotent(request: Request, core: Container, owner: str, body_sha256: str, produce: Produce) -> Response:
+QUICK = 60.0
+"""Seconds within which a request without a file is answered."""
+
+
+async def idempotent(
+    request: Request, core: Container, owner: str, body_sha256: str, produce: Produce, patience: float = QUICK
+) -> Response:
     """The answer of ``produce``, or the one that the same request with the same key got before.
+
+    ``patience``: seconds after which an answer that has not come is one that a killed server still owes.
 
     Answers are kept, refusals too, but not those that a moment may change (5xx, ``in_use``, quotas).
 
@@ -38,7 +46,6 @@ async def idempotent(request: Request, core: Container, owner: str, body_sha256:
         return await produce()
     if not _KEY.fullmatch(key):
         raise BadRequestError("an Idempotency-Key has 1 to 255 visible ASCII characters", code="bad_idempotency_key")
-    patience = core.settings.box_timeout_seconds + 60  # the longest that an answer takes
     begun = await run_in_threadpool(core.idempotency.begin, owner, key, _fingerprint(request, body_sha256), patience)
     if isinstance(begun, Answer):
         return Response(begun.body, begun.status, {**begun.headers, "Idempotency-Replayed": "true"})

@@ -18,7 +18,7 @@ from app.api.bodies import Received, receive_file
 from app.api.container import Container
 from app.api.errors import UnprocessableError
 from app.api.filenames import label
-from app.api.idempotency import idempotent
+from app.api.idempotency import QUICK, idempotent
 from app.api.pagination import ID_PATTERN
 from app.api.scratch import workspace
 from app.core.clock import utc_now
@@ -79,7 +79,8 @@ async def take_in(
             stored = await run_sync(_keep, core, owner, query, intake, received, limiter=core.heavy)
             return show(stored)
 
-        return await idempotent(request, core, owner, received.sha256, produce)
+        patience = 2 * settings.box_timeout_seconds + QUICK  # another file may have to be read first
+        return await idempotent(request, core, owner, received.sha256, produce, patience)
 
 
 def _check(received: Received, sha256: str | None) -> None:
