@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import xml.etree.ElementTree as ElementTree
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 #: What a machine may lack, as the tests say it.
@@ -25,7 +25,7 @@ def main(report: Path) -> int:
 
 
 def _skipped(report: Path) -> list[str]:
-    cases = ElementTree.parse(report).iter("testcase")  # noqa: S314 - pytest wrote it just now
+    cases = ET.parse(report).iter("testcase")  # noqa: S314 - pytest wrote it just now
     found = [(case, case.find("skipped")) for case in cases]
     return [
         f"{case.get('classname')}::{case.get('name')}: {skip.get('message')}"
