@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import cast
@@ -34,8 +35,8 @@ class Jobs:
         self._clock = clock
         self._retention = timedelta(days=retention_days) if retention_days else None
 
-    def create(self, new: NewJob) -> Job:
-        """A queued job, its outbox row and its first event, in one transaction."""
+    def create(self, new: NewJob, also: Callable[[Connection, Job], None] | None = None) -> Job:
+        """A queued job, its outbox row and its first event, in one transaction; ``also`` is done within it."""
         now = self._clock()
         job_id = new_id("job")
         values = {
@@ -52,7 +53,10 @@ class Jobs:
             connection.execute(insert(jobs).values(values))
             connection.execute(insert(outbox).values(job_id=job_id, created_at=now))
             append(connection, job_id, now, [("status", {"status": Status.QUEUED})])
-            return _one(connection, jobs.c.id == job_id) or _vanished(job_id)
+            job = _one(connection, jobs.c.id == job_id) or _vanished(job_id)
+            if also is not None:
+                also(connection, job)
+            return job
 
     def get(self, job_id: str, owner: str | None = None) -> Job | None:
         """The job, unless deleted; with ``owner``, only that owner's."""

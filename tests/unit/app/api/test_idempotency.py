@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from app.core.idempotency import Ticket
+from app.core.jobs import Jobs
 from tests.api_bench import Bench, add_checkpoint, add_job, architecture_weights, small_weights
 from tests.unit.app.api.conftest import Start
 from tests.unit.app.api.test_problems import check_problem
@@ -96,6 +97,25 @@ def test_request_in_flight(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("app.api.jobs.service.submit", nested)
     assert bench.client.post("/v1/jobs", json=document, headers=KEY).status_code == 202
     check_problem(seen[0], 409, "idempotency_in_flight")
+
+
+def test_what_fails_after_the_commit_makes_no_second_job(begin: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is kept with the job itself: nothing that happens later, a restart included, can part them."""
+    bench = begin()
+    document = spec(bench)
+    create = Jobs.create
+
+    def create_and_fail(*arguments: Any) -> Any:
+        create(*arguments)
+        raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Jobs, "create", create_and_fail)
+        assert bench.client.post("/v1/jobs", json=document, headers=KEY).status_code == 500
+    restarted = begin()
+    again = restarted.client.post("/v1/jobs", json=document, headers=KEY)
+    assert again.headers["idempotency-replayed"] == "true"
+    assert [row["id"] for row in restarted.client.get("/v1/jobs").json()["data"]] == [again.json()["id"]]
 
 
 def test_owners_have_their_own_keys(bench: Bench) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 
 import pytest
 
 from app.core.db.engine import Database
 from app.core.errors import ConflictError, IdempotencyMismatchError
-from app.core.idempotency import Answer, IdempotencyKeys, Ticket
+from app.core.idempotency import Answer, IdempotencyKeys, Ticket, finish_within
 from tests.unit.app.core.conftest import HeldClock
 
 PRINT, OTHER = "0" * 64, "1" * 64
@@ -52,6 +53,22 @@ def test_request_in_flight_is_waited_for(sqlite: Database, clock: HeldClock) -> 
     keys.finish(lost, Answer(500, {}, "late"))
     keys.abandon(lost)
     keys.finish(taken, ANSWER)
+    assert keys.begin("ann", "k", PRINT, 60) == ANSWER
+
+
+def test_answer_is_kept_with_what_made_it_true(sqlite: Database, clock: HeldClock) -> None:
+    """Within a caller's transaction the answer is kept where that commits; whoever was overtaken is told."""
+    keys = IdempotencyKeys(sqlite, clock)
+    lost = ticket(keys)
+    clock.advance(61)
+    taken = ticket(keys)
+    with pytest.raises(ConflictError), sqlite.write() as connection:
+        finish_within(connection, lost, Answer(202, {}, "late"))
+    with suppress(LookupError), sqlite.write() as connection:
+        finish_within(connection, taken, Answer(202, {}, "rolled back"))
+        raise LookupError
+    with sqlite.write() as connection:
+        finish_within(connection, taken, ANSWER)
     assert keys.begin("ann", "k", PRINT, 60) == ANSWER
 
 
