@@ -84,7 +84,7 @@ def _point(core: Container, job: Job, index: int | None) -> PointRow:
     rows = core.points.of(job.id)
     found = next((row for row in rows if row.index == wanted), None)
     if found is None:
-        raise NotFoundError(f"the job {job.id} has {len(rows)} points so far, and none with index {wanted}")
+        raise NotFoundError(f"the job {job.id} has no point with index {wanted}: so far {len(rows)}, counted from 0")
     return found
 
 
