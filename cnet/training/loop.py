@@ -21,6 +21,7 @@ from cnet.training import state
 from cnet.training.batches import Images, batch_count, epoch_batches, generator
 from cnet.training.compressibility import compressibility
 from cnet.training.config import Training
+from cnet.training.hooks import Hooks
 from cnet.training.optimize import learning_rate, make_optimizer
 from cnet.training.recover import Free
 
@@ -66,6 +67,7 @@ class Loop:
         stage: what to do.
         observer: told of each epoch, asked before each batch whether to stop.
         pinning: what ties the weights down.
+        hooks: the stage's method, at work on the module.
 
     """
 
@@ -75,6 +77,7 @@ class Loop:
     stage: Stage
     observer: Observer
     pinning: Free
+    hooks: Hooks
 
     def run(self, identity: str, on_fraction: OnFraction) -> None:
         """All epochs that are left.
@@ -89,12 +92,13 @@ class Loop:
 
         """
         training, file = self.stage.training, self.stage.state
-        optimizer = make_optimizer(training.optimizer, self.pinning.parameters(self.module))
+        optimizer = make_optimizer(training.optimizer, self.pinning.parameters(self.module), self.hooks.parameters())
         first = self._resume(optimizer, identity)
         for epoch in range(first, training.epochs):
             self._epoch(optimizer, epoch, on_fraction)
             if file is not None:
                 state.save(file, identity, self._progress(optimizer, epoch + 1))
+        self.hooks.fold()
         on_fraction(1.0)
 
     def _resume(self, optimizer: torch.optim.Optimizer, identity: str) -> int:
@@ -105,12 +109,13 @@ class Loop:
         self.module.load_state_dict(progress.module)
         optimizer.load_state_dict(progress.optimizer)
         self.pinning.load_state_dict(progress.pinning)
+        self.hooks.load_state_dict(progress.method)
         self._log(f"resumes after epoch {progress.epochs} of {self.stage.training.epochs}")
         return progress.epochs
 
     def _progress(self, optimizer: torch.optim.Optimizer, epochs: int) -> state.Progress:
-        module = dict(self.module.state_dict())
-        return state.Progress(epochs, module, optimizer.state_dict(), self.pinning.state_dict())
+        module, pinning, method = dict(self.module.state_dict()), self.pinning.state_dict(), self.hooks.state_dict()
+        return state.Progress(epochs, module, optimizer.state_dict(), pinning, method)
 
     def _log(self, message: str) -> None:
         self.observer.log(f"{self.stage.name}: {message}")
@@ -121,29 +126,31 @@ class Loop:
         count = batch_count(len(self.images), training.batch_size)
         tally = _Tally(self.images.x.device)
         self.module.train()
+        self.hooks.begin(epoch, training.epochs)
         batches = epoch_batches(self.images, training.batch_size, training.augment, random)
         for index, (x, y) in enumerate(batches):
             check_stop(self.observer)
             _set_rate(optimizer, learning_rate(training, epoch, index / count))
-            self._step(optimizer, epoch, tally, x, y)
+            self.hooks.at(index / count)
+            self._step(optimizer, tally, x, y)
             if index % _LOOK_EVERY == _LOOK_EVERY - 1:
                 self._check_finite(epoch, tally.total)
             on_fraction((epoch + (index + 1) / count) / training.epochs)
         self._check_finite(epoch, tally.total, *self._totals())
         self._report(epoch, tally)
 
-    def _step(self, optimizer: torch.optim.Optimizer, epoch: int, tally: _Tally, x: Tensor, y: Tensor) -> None:
+    def _step(self, optimizer: torch.optim.Optimizer, tally: _Tally, x: Tensor, y: Tensor) -> None:
         half = self.stage.training.precision == "bfloat16"
         with torch.autocast(x.device.type, torch.bfloat16, enabled=half):
-            outputs = self.module(x)
+            outputs = self.hooks.forward(x)
         task = functional.cross_entropy(outputs.float(), y)
-        method = self.stage.method
-        penalty = None if method is None else method.penalty(self.weights, epoch)
+        penalty = self.hooks.penalty()
         loss = task if penalty is None else task + penalty
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.pinning.before_step()
         optimizer.step()
+        self.hooks.after_step()
         self.pinning.after_step()
         tally.add(loss, outputs, y)
 

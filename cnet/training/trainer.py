@@ -20,6 +20,7 @@ from cnet.training.config import Preprocess, Training
 from cnet.training.datasets import Dataset
 from cnet.training.device import choose_device, memory_errors, numerics
 from cnet.training.evaluate import Evaluation
+from cnet.training.hooks import Hooks
 from cnet.training.loop import Loop, OnFraction, Stage
 from cnet.training.recover import Free, Pinned
 from cnet.weights import Selection, Weights
@@ -143,7 +144,8 @@ class Trainer:
     def _loop(self, module: nn.Module, weights: Weights, stage: Stage, pinning: Free) -> Loop:
         parameters = dict(module.named_parameters(remove_duplicate=False))
         trained = {name: parameters[name] for name in weights.compressible if name in parameters}
-        return Loop(module, trained, self._images[0], stage, self.observer, pinning)
+        hooks = Hooks(stage.method, module, trained, stage.training.seed, stage.name)
+        return Loop(module, trained, self._images[0], stage, self.observer, pinning, hooks)
 
     def _train_loss(self, weights: Weights) -> float:
         return self._evaluate(weights, self._images[0]).loss

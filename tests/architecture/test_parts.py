@@ -12,7 +12,10 @@ from cnet.training.datasets import DATASETS
 from tests.repository import ROOT
 
 PARTS = {
-    "methods": (METHODS, ("cnet", "none")),
+    "methods": (
+        METHODS,
+        (*("cnet", "group_lasso", "hoyer_square", "l1", "l2", "none"), "smallify", "targeted_dropout"),
+    ),
     "prune": (PRUNERS, ("magnitude",)),
     "quantize": (QUANTIZERS, ("kmeans", "none")),
     "encode": (ENCODERS, ("npz",)),
