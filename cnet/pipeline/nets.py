@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cnet.errors import TrainingError
 from cnet.observer import Observer
 from cnet.pipeline.plan import TrainingPlan
+from cnet.prune import Curvature, Pruner
 from cnet.spec import Preprocess
 from cnet.symbols import Symbols
 from cnet.training.datasets import Dataset
@@ -62,6 +63,30 @@ class Net:
         from cnet.training.trainer import Stage
 
         stage = Stage("finetune", self._plan.finetune, method=self._plan.method, keep=None, state=state)
+        return self._trainer.train(weights, stage, on_fraction)
+
+    def curvature(self, weights: Weights) -> Curvature:
+        """What the pruner obd needs."""
+        return self._trainer.curvature(weights)
+
+    def prune_gradually(
+        self, weights: Weights, pruner: Pruner, request: tuple[float, Curvature | None], run: tuple[Path, OnFraction]
+    ) -> Weights:
+        """Training with the method's penalty, as strong as at the end of the fine-tuning, while sparsity rises.
+
+        Args:
+            weights: where to start.
+            pruner: its ``gradual`` is set.
+            request: the final sparsity, and the curvature at ``weights`` where the pruner needs it.
+            run: where the state is kept, and who is told the done fraction.
+        """
+        from cnet.training.gradual import Rise
+        from cnet.training.trainer import Stage
+
+        plan = self._plan
+        state, on_fraction = run
+        rise = Rise(pruner, *request)
+        stage = Stage("prune", plan.gradual, plan.method, state=state, rise=rise, held=plan.finetune.epochs)
         return self._trainer.train(weights, stage, on_fraction)
 
     def recover(self, weights: Weights, keep: Mask, state: Path, on_fraction: OnFraction) -> Weights:

@@ -20,6 +20,7 @@ from cnet.pipeline.nets import Mask, Net, OnFraction, evaluate
 from cnet.pipeline.plan import Plan
 from cnet.pipeline.store import Store
 from cnet.points import BaselineResult, Point
+from cnet.prune import Curvature
 from cnet.weights import Weights
 
 Training = Callable[[Path, OnFraction], Weights]
@@ -105,6 +106,7 @@ class Session:
             points[offset] = point
             self.meter.seek(start + self.effort.until_point(offset + 1))
             check_stop(self.observer)
+        self.store.drop_weights(_gradual(position))
         self.store.drop_weights(_recovery(position))
         return [point for point in points if point is not None]
 
@@ -113,17 +115,35 @@ class Session:
         tuned = self.tuned
         self.meter.seek(start)
         self.observer.phase("prune")
-        vector = tuned.vector()
-        keep = self.plan.pruner.keep(tuned, sparsity)
-        self._say(advice.about_pruning(tuned, keep, sparsity))
-        weights = tuned.with_vector(np.where(keep | (vector == 0), vector, vector.dtype.type(0)))
+        dense = self._pruned_gradually(sparsity, position)
+        vector = dense.vector()
+        keep = self.plan.pruner.keep(dense, sparsity, self._curvature)
+        self._say(advice.about_pruning(dense, keep, sparsity))
+        weights = dense.with_vector(np.where(keep | (vector == 0), vector, vector.dtype.type(0)))
         self.meter.advance(self.effort.prune)
         check_stop(self.observer)
         weights = self._recovered(weights, keep, position)
         accuracy, _ = evaluate(self.net, weights)
         self.meter.advance(self.effort.evaluate)
         check_stop(self.observer)
-        return Pruned(original=vector, weights=weights, accuracy=accuracy)
+        return Pruned(original=tuned.vector(), weights=weights, accuracy=accuracy)
+
+    @cached_property
+    def _curvature(self) -> Curvature | None:
+        """Of the net just before pruning, where the pruner asks for it and there is something to measure it with."""
+        net, pruner = self.net, self.plan.pruner
+        return net.curvature(self.tuned) if net is not None and pruner.needs_curvature else None
+
+    def _pruned_gradually(self, sparsity: float, position: int) -> Weights:
+        """The net that is to be pruned: where pruning is gradual it has its zeros already."""
+        net, pruner = self.net, self.plan.pruner
+        if net is None or pruner.gradual is None:
+            return self.tuned
+
+        def train(state: Path, on_fraction: OnFraction) -> Weights:
+            return net.prune_gradually(self.tuned, pruner, (sparsity, self._curvature), (state, on_fraction))
+
+        return self._trained(_gradual(position), self.effort.gradual, train)
 
     def _recovered(self, weights: Weights, keep: Mask, position: int) -> Weights:
         net = self.net
@@ -154,6 +174,10 @@ class Session:
     def _say(self, sentences: Iterable[str]) -> None:
         for sentence in sentences:
             self.observer.log(sentence)
+
+
+def _gradual(position: int) -> str:
+    return f"prune-{position:03d}"
 
 
 def _recovery(position: int) -> str:

@@ -11,30 +11,27 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import Parameter
 
-from cnet.methods import Method, Moment
+from cnet.methods import Moment
 from cnet.methods.none import NoPenalty
 from cnet.training.batches import generator
+from cnet.training.stage import Stage
 
 
 class Hooks:
     """Calls a method's hooks for one training.
 
     Args:
-        method: None is plain training.
+        stage: whose method; none is plain training.
         module: on its device.
         weights: its compressible parameters by name, in order of w_net.
-        seed: of the training, and ``stage`` its name: what the method's random numbers follow from.
-        stage: see ``seed``.
 
     """
 
-    def __init__(
-        self, method: Method | None, module: nn.Module, weights: Mapping[str, Parameter], seed: int, stage: str
-    ) -> None:
-        self._method = method or NoPenalty()
+    def __init__(self, stage: Stage, module: nn.Module, weights: Mapping[str, Parameter]) -> None:
+        self._stage = stage
+        self._method = stage.method or NoPenalty()
         self._module = module
         self._weights = weights
-        self._source = (seed, f"{stage}/method")
         self._auxiliary = dict(self._method.auxiliary(weights))
         self._moment = Moment(0, 0, 0.0, self._auxiliary)
 
@@ -42,16 +39,25 @@ class Hooks:
         """Auxiliary tensors that the optimizer moves."""
         return [tensor for tensor in self._auxiliary.values() if isinstance(tensor, Parameter)]
 
-    def begin(self, epoch: int, epochs: int) -> None:
+    def begin(self, epoch: int) -> None:
         """An epoch begins."""
+        stage = self._stage
         device = next(iter(self._weights.values())).device if self._weights else torch.device("cpu")
-        drawn = int(torch.randint(2**62, (), generator=generator(*self._source, epoch)))
-        random = torch.Generator(device).manual_seed(drawn)
-        self._moment = Moment(epoch, epochs, 0.0, self._auxiliary, random)
+        source = generator(stage.training.seed, f"{stage.name}/method", epoch)
+        random = torch.Generator(device).manual_seed(int(torch.randint(2**62, (), generator=source)))
+        if stage.held is None:
+            self._moment = Moment(epoch, stage.training.epochs, 0.0, self._auxiliary, random)
+        else:
+            self._moment = Moment(max(stage.held - 1, 0), stage.held, 1.0, self._auxiliary, random)
 
     def at(self, part: float) -> None:
         """So much of the epoch is done."""
-        self._moment = replace(self._moment, part=part)
+        if self._stage.held is None:
+            self._moment = replace(self._moment, part=part)
+
+    def strength(self) -> float | None:
+        """λ in this epoch."""
+        return self._method.strength(self._moment.epoch)
 
     def forward(self, images: Tensor) -> Tensor:
         """The module's outputs, computed with the weights that the method puts in place."""

@@ -2,58 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.nn import Parameter, functional
 
 from cnet.errors import TrainingError
-from cnet.methods import Method
 from cnet.observer import Observer, check_stop
 from cnet.training import state
 from cnet.training.batches import Images, batch_count, epoch_batches, generator
 from cnet.training.compressibility import compressibility
-from cnet.training.config import Training
 from cnet.training.hooks import Hooks
 from cnet.training.optimize import learning_rate, make_optimizer
 from cnet.training.recover import Free
+from cnet.training.stage import Stage
 
 OnFraction = Callable[[float], None]
 _LOOK_EVERY = 64  # batches between looks at the loss, each of which waits for the device
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """One training of a job.
-
-    Attributes:
-        name: such as ``finetune``; names the metrics and, with the seed, the random numbers.
-        training: epochs, optimizer and the rest.
-        method: what is added to the task loss, if anything.
-        keep: bool, shape (n,): entries of w_net that are not pinned at zero; None pins nothing.
-        state: the file that keeps the stage's state after each epoch; None keeps none.
-
-    """
-
-    name: str
-    training: Training
-    method: Method | None = None
-    keep: npt.NDArray[np.bool_] | None = None
-    state: Path | None = None
-
-    def identity(self, *inputs: str) -> str:
-        """Digest of what the stage's result depends on: its own settings and the digests of its ``inputs``."""
-        method = "none" if self.method is None else self.method.model_dump_json(by_alias=True)
-        keep = "none" if self.keep is None else hashlib.sha256(np.packbits(self.keep).tobytes()).hexdigest()
-        parts = (self.name, self.training.model_dump_json(), method, keep, *inputs)
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +66,7 @@ class Loop:
             self._epoch(optimizer, epoch, on_fraction)
             if file is not None:
                 state.save(file, identity, self._progress(optimizer, epoch + 1))
+        self.pinning.at(1.0)
         self.hooks.fold()
         on_fraction(1.0)
 
@@ -126,12 +95,13 @@ class Loop:
         count = batch_count(len(self.images), training.batch_size)
         tally = _Tally(self.images.x.device)
         self.module.train()
-        self.hooks.begin(epoch, training.epochs)
+        self.hooks.begin(epoch)
         batches = epoch_batches(self.images, training.batch_size, training.augment, random)
         for index, (x, y) in enumerate(batches):
             check_stop(self.observer)
             _set_rate(optimizer, learning_rate(training, epoch, index / count))
             self.hooks.at(index / count)
+            self.pinning.at((epoch + index / count) / training.epochs)
             self._step(optimizer, tally, x, y)
             if index % _LOOK_EVERY == _LOOK_EVERY - 1:
                 self._check_finite(epoch, tally.total)
@@ -176,7 +146,7 @@ class Loop:
             "loss": loss,
             "train_accuracy": accuracy,
         }
-        strength = None if self.stage.method is None else self.stage.method.strength(epoch)
+        strength = self.hooks.strength()
         if strength is not None:
             values["lambda"] = strength
         if self.weights:

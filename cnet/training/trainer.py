@@ -12,17 +12,21 @@ from torch import Tensor, nn
 
 from cnet.errors import TrainingError
 from cnet.observer import Observer, Silent
+from cnet.prune import Curvature
 from cnet.symbols import Symbols
 from cnet.training import batches, convert, evaluate
 from cnet.training.architectures import Architecture
 from cnet.training.centroids import Shared, sorted_symbols
 from cnet.training.config import Preprocess, Training
+from cnet.training.curvature import fisher_diagonal
 from cnet.training.datasets import Dataset
 from cnet.training.device import choose_device, memory_errors, numerics
 from cnet.training.evaluate import Evaluation
+from cnet.training.gradual import Growing
 from cnet.training.hooks import Hooks
-from cnet.training.loop import Loop, OnFraction, Stage
+from cnet.training.loop import Loop, OnFraction
 from cnet.training.recover import Free, Pinned
+from cnet.training.stage import Stage
 from cnet.weights import Selection, Weights
 
 __all__ = ["Evaluation", "Stage", "Trainer"]
@@ -83,11 +87,25 @@ class Trainer:
             return weights
         with numerics(), memory_errors():
             module = self._module(weights)
-            pinning = Free() if stage.keep is None else Pinned(_tensors(module, weights), stage.keep)
+            pinning = _pinning(_tensors(module, weights), weights, stage)
             loop = self._loop(module, weights, stage, pinning)
             loop.run(stage.identity(self._identity, convert.digest(weights)), on_fraction)
             trained = convert.from_module(module, weights)
+        if stage.rise is not None:
+            return trained.with_vector(trained.vector() + 0)  # pinned weights may be -0
         return trained if stage.keep is None else _masked(trained, stage)
+
+    def curvature(self, weights: Weights) -> Curvature:
+        """What the pruner obd needs: the Fisher information's diagonal, shape (n,), in order of w_net.
+
+        Raises: as ``train``, but for ``diverged``.
+        """
+        with numerics(), memory_errors():
+            module = self._module(weights)
+            tensors = _tensors(module, weights)
+            parts = fisher_diagonal(module, tensors, self._images[0], self.observer)
+        found: Curvature = torch.cat([part.reshape(-1) for part in parts]).cpu().numpy() if parts else np.zeros(0)
+        return found
 
     def train_centroids(
         self, weights: Weights, symbols: Symbols, stage: Stage, on_fraction: OnFraction = _unheard
@@ -144,7 +162,7 @@ class Trainer:
     def _loop(self, module: nn.Module, weights: Weights, stage: Stage, pinning: Free) -> Loop:
         parameters = dict(module.named_parameters(remove_duplicate=False))
         trained = {name: parameters[name] for name in weights.compressible if name in parameters}
-        hooks = Hooks(stage.method, module, trained, stage.training.seed, stage.name)
+        hooks = Hooks(stage, module, trained)
         return Loop(module, trained, self._images[0], stage, self.observer, pinning, hooks)
 
     def _train_loss(self, weights: Weights) -> float:
@@ -175,6 +193,13 @@ class Trainer:
             total.update(repr((array.dtype.str, array.shape)).encode())
             total.update(np.ascontiguousarray(array).data)
         return total.hexdigest()
+
+
+def _pinning(tensors: list[Tensor], weights: Weights, stage: Stage) -> Free:
+    """What ties the weights down in ``stage``."""
+    if stage.rise is not None:
+        return Growing(tensors, stage.rise.masks(weights), stage.rise.gradual)
+    return Free() if stage.keep is None else Pinned(tensors, stage.keep)
 
 
 def _masked(weights: Weights, stage: Stage) -> Weights:

@@ -16,7 +16,7 @@ PARTS = {
         METHODS,
         (*("cnet", "group_lasso", "hoyer_square", "l1", "l2", "none"), "smallify", "targeted_dropout"),
     ),
-    "prune": (PRUNERS, ("magnitude",)),
+    "prune": (PRUNERS, ("magnitude", "obd")),
     "quantize": (QUANTIZERS, ("kmeans", "none")),
     "encode": (ENCODERS, ("npz",)),
     "training/architectures": (
