@@ -52,6 +52,7 @@ class TrainingPlan:
     gradual: Training
     recover: Training
     centroids: Training
+    options: Recover
 
     @classmethod
     def of(cls, spec: JobSpec) -> TrainingPlan | None:
@@ -70,6 +71,7 @@ class TrainingPlan:
             gradual=training.model_copy(update={"epochs": gradual.epochs if gradual else 0, "schedule": Schedule()}),
             recover=_after(training, recover, recover.epochs),
             centroids=_after(training, recover, recover.centroid_epochs),
+            options=recover,
         )
 
 

@@ -16,7 +16,7 @@ from cnet.pipeline.effort import Effort, Meter
 from cnet.pipeline.interface import RunObserver
 from cnet.pipeline.making import Maker, Pruned
 from cnet.pipeline.measure import Request, baseline_result
-from cnet.pipeline.nets import Mask, Net, OnFraction, evaluate
+from cnet.pipeline.nets import Mask, Net, OnFraction, Run, evaluate
 from cnet.pipeline.plan import Plan
 from cnet.pipeline.store import Store
 from cnet.points import BaselineResult, Point
@@ -81,8 +81,14 @@ class Session:
             return net.finetune(self.original, state, on_fraction)
 
         weights = self._trained("finetune", self.effort.finetune, finetune)
-        self.store.drop_weights("baseline")
+        if self._teacher is None:
+            self.store.drop_weights("baseline")
         return weights
+
+    @property
+    def _teacher(self) -> Weights | None:
+        """The net to learn from in pruning and recovery, where the job asks for it."""
+        return self.original if self.net is not None and self.net.learns_from_teacher else None
 
     def points_at(self, sparsity: float, position: int, first: int) -> list[Point]:
         """The points of one sparsity, one for each cluster count.
@@ -126,7 +132,7 @@ class Session:
         accuracy, _ = evaluate(self.net, weights)
         self.meter.advance(self.effort.evaluate)
         check_stop(self.observer)
-        return Pruned(original=tuned.vector(), weights=weights, accuracy=accuracy)
+        return Pruned(tuned.vector(), weights, accuracy, self._teacher)
 
     @cached_property
     def _curvature(self) -> Curvature | None:
@@ -141,7 +147,8 @@ class Session:
             return self.tuned
 
         def train(state: Path, on_fraction: OnFraction) -> Weights:
-            return net.prune_gradually(self.tuned, pruner, (sparsity, self._curvature), (state, on_fraction))
+            run = Run(state, on_fraction, self._teacher)
+            return net.prune_gradually(self.tuned, pruner, (sparsity, self._curvature), run)
 
         return self._trained(_gradual(position), self.effort.gradual, train)
 
@@ -152,7 +159,7 @@ class Session:
         self.observer.phase("recover")
 
         def recover(state: Path, on_fraction: OnFraction) -> Weights:
-            return net.recover(weights, keep, state, on_fraction)
+            return net.recover(weights, keep, Run(state, on_fraction, self._teacher))
 
         recovered = self._trained(_recovery(position), self.effort.recover, recover)
         self.observer.phase("evaluate")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.nn import Parameter, functional
+from torch.nn import Parameter
 
 from cnet.errors import TrainingError
 from cnet.observer import Observer, check_stop
@@ -19,6 +19,7 @@ from cnet.training.hooks import Hooks
 from cnet.training.optimize import learning_rate, make_optimizer
 from cnet.training.recover import Free
 from cnet.training.stage import Stage
+from cnet.training.task import Task
 
 OnFraction = Callable[[float], None]
 _LOOK_EVERY = 64  # batches between looks at the loss, each of which waits for the device
@@ -36,6 +37,7 @@ class Loop:
         observer: told of each epoch, asked before each batch whether to stop.
         pinning: what ties the weights down.
         hooks: the stage's method, at work on the module.
+        task: what the net is to learn.
 
     """
 
@@ -46,6 +48,7 @@ class Loop:
     observer: Observer
     pinning: Free
     hooks: Hooks
+    task: Task
 
     def run(self, identity: str, on_fraction: OnFraction) -> None:
         """All epochs that are left.
@@ -113,7 +116,7 @@ class Loop:
         half = self.stage.training.precision == "bfloat16"
         with torch.autocast(x.device.type, torch.bfloat16, enabled=half):
             outputs = self.hooks.forward(x)
-        task = functional.cross_entropy(outputs.float(), y)
+        task = self.task.loss(x, outputs.float(), y)
         penalty = self.hooks.penalty()
         loss = task if penalty is None else task + penalty
         optimizer.zero_grad(set_to_none=True)

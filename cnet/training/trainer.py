@@ -16,6 +16,7 @@ from cnet.prune import Curvature
 from cnet.symbols import Symbols
 from cnet.training import batches, convert, evaluate
 from cnet.training.architectures import Architecture
+from cnet.training.batch_norm import merged, reestimate
 from cnet.training.centroids import Shared, sorted_symbols
 from cnet.training.config import Preprocess, Training
 from cnet.training.curvature import fisher_diagonal
@@ -27,6 +28,7 @@ from cnet.training.hooks import Hooks
 from cnet.training.loop import Loop, OnFraction
 from cnet.training.recover import Free, Pinned
 from cnet.training.stage import Stage
+from cnet.training.task import Distilled, Task
 from cnet.weights import Selection, Weights
 
 __all__ = ["Evaluation", "Stage", "Trainer"]
@@ -84,7 +86,7 @@ class Trainer:
         if stage.keep is not None:
             weights = _masked(weights, stage)
         if stage.training.epochs == 0:
-            return weights
+            return self._remeasured(weights, stage)
         with numerics(), memory_errors():
             module = self._module(weights)
             pinning = _pinning(_tensors(module, weights), weights, stage)
@@ -92,8 +94,10 @@ class Trainer:
             loop.run(stage.identity(self._identity, convert.digest(weights)), on_fraction)
             trained = convert.from_module(module, weights)
         if stage.rise is not None:
-            return trained.with_vector(trained.vector() + 0)  # pinned weights may be -0
-        return trained if stage.keep is None else _masked(trained, stage)
+            trained = trained.with_vector(trained.vector() + 0)  # pinned weights may be -0
+        elif stage.keep is not None:
+            trained = _masked(trained, stage)
+        return self._remeasured(trained, stage)
 
     def curvature(self, weights: Weights) -> Curvature:
         """What the pruner obd needs: the Fisher information's diagonal, shape (n,), in order of w_net.
@@ -125,13 +129,14 @@ class Trainer:
         Raises: as ``train``; a training that diverges is no error here, what came is returned.
 
         """
-        weights = weights.with_vector(symbols.vector())
+        weights = self._remeasured(weights.with_vector(symbols.vector()), stage)
         if symbols.labels is None or not len(symbols.labels) or stage.training.epochs == 0:
             return weights, symbols
         with numerics(), memory_errors():
             try:
-                trained, moved = self._tune(weights, symbols, stage, on_fraction)
-                better = self._train_loss(trained) < self._train_loss(weights)
+                tuned, moved = self._tune(weights, symbols, stage, on_fraction)
+                trained = self._remeasured(tuned, stage)
+                better = self._train_loss(trained, stage) < self._train_loss(weights, stage)
             except TrainingError as error:
                 if error.code not in ("diverged", "not_finite"):
                     raise
@@ -147,7 +152,27 @@ class Trainer:
         Raises: as ``train``; TrainingError (``not_finite``) where an output is infinite or no number.
         """
         with numerics(), memory_errors():
-            return self._evaluate(weights, self._images[1])
+            return evaluate.evaluate(self._module(weights), self._images[1], self._batch_size, self.observer)
+
+    def with_batch_norm_measured(self, weights: Weights) -> Weights:
+        """The same weights with batch norm's running statistics measured anew on training images.
+
+        Raises: as ``train``, but for ``diverged``.
+        """
+        with numerics(), memory_errors():
+            module = self._module(weights)
+            if not reestimate(module, self._images[0], self._batch_size, self.observer):
+                return weights
+            measured = convert.from_module(module, weights)
+        fixed = {name: weights[name].data for name in weights.compressible}
+        return measured.with_arrays(fixed)
+
+    def with_batch_norm_merged(self, weights: Weights) -> Weights:
+        """The same function with batch norm's statistics merged into its scale and shift."""
+        return merged(weights, self._module(weights))
+
+    def _remeasured(self, weights: Weights, stage: Stage) -> Weights:
+        return self.with_batch_norm_measured(weights) if stage.remeasure else weights
 
     def _tune(
         self, weights: Weights, symbols: Symbols, stage: Stage, on_fraction: OnFraction
@@ -163,14 +188,20 @@ class Trainer:
         parameters = dict(module.named_parameters(remove_duplicate=False))
         trained = {name: parameters[name] for name in weights.compressible if name in parameters}
         hooks = Hooks(stage, module, trained)
-        return Loop(module, trained, self._images[0], stage, self.observer, pinning, hooks)
+        return Loop(module, trained, self._images[0], stage, self.observer, pinning, hooks, self._task(stage))
 
-    def _train_loss(self, weights: Weights) -> float:
-        return self._evaluate(weights, self._images[0]).loss
+    def _train_loss(self, weights: Weights, stage: Stage) -> float:
+        task = self._task(stage)
+        return evaluate.mean_loss(self._module(weights), self._images[0], self._batch_size, self.observer, task)
 
-    def _evaluate(self, weights: Weights, images: batches.Images) -> Evaluation:
-        size = min(max(self.training.batch_size, 32), 256)
-        return evaluate.evaluate(self._module(weights), images, size, self.observer)
+    def _task(self, stage: Stage) -> Task:
+        given = stage.distillation
+        return Task() if given is None else Distilled(self._module(given.teacher), given.settings)
+
+    @property
+    def _batch_size(self) -> int:
+        """Images at once where nothing is trained."""
+        return min(max(self.training.batch_size, 32), 256)
 
     def _module(self, weights: Weights) -> nn.Module:
         shape, classes = self.dataset.input_shape, self.dataset.classes

@@ -197,3 +197,20 @@ def test_obd_gets_its_curvature(tmp_path: Path) -> None:
     assert outcome.points[0].sparsity == pytest.approx(0.9, abs=1e-3)
     gradually = train_and_compress(tmp_path, prune={**prune, "gradual": {"epochs": 1}}, quantize={"name": "none"})
     assert gradually.points[0].sparsity == pytest.approx(0.9, abs=1e-3)
+
+
+def test_a_distilled_run_is_resumed_with_its_teacher(tmp_path: Path) -> None:
+    """The baseline's weights stay until the end; without an interruption it gives the same bundles."""
+    recover = {"epochs": 2, "centroid_epochs": 1, "distill": {"share": 1.0}}
+    undisturbed = train_and_compress(tmp_path / "one", recover=recover)
+
+    def at_the_first_recovery(events: list[tuple[str, object]]) -> bool:
+        return events[-1] == ("phase", "recover")
+
+    with pytest.raises(KeyboardInterrupt):
+        train_and_compress(tmp_path / "two", Recorder(crash=at_the_first_recovery), recover=recover)
+    recorder = Recorder()
+    resumed = train_and_compress(tmp_path / "two", recorder, recover=recover)
+    assert digests(resumed) == digests(undisturbed)
+    assert {row["phase"] for row in recorder.of("metric")} == {"recover", "centroids"}
+    assert digests(undisturbed) != digests(train_and_compress(tmp_path / "three"))
