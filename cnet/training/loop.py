@@ -96,7 +96,7 @@ class Loop:
         training = self.stage.training
         random = generator(training.seed, self.stage.name, epoch)
         count = batch_count(len(self.images), training.batch_size)
-        tally = _Tally(self.images.x.device)
+        tally = Tally(self.images.x.device)
         self.module.train()
         self.hooks.begin(epoch)
         batches = epoch_batches(self.images, training.batch_size, training.augment, random)
@@ -112,7 +112,7 @@ class Loop:
         self._check_finite(epoch, tally.total, *self._totals())
         self._report(epoch, tally)
 
-    def _step(self, optimizer: torch.optim.Optimizer, tally: _Tally, x: Tensor, y: Tensor) -> None:
+    def _step(self, optimizer: torch.optim.Optimizer, tally: Tally, x: Tensor, y: Tensor) -> None:
         half = self.stage.training.precision == "bfloat16"
         with torch.autocast(x.device.type, torch.bfloat16, enabled=half):
             outputs = self.hooks.forward(x)
@@ -140,7 +140,7 @@ class Loop:
                 code="diverged",
             )
 
-    def _report(self, epoch: int, tally: _Tally) -> None:
+    def _report(self, epoch: int, tally: Tally) -> None:
         loss, accuracy = tally.means()
         values = {
             "phase": self.stage.name,
@@ -158,7 +158,7 @@ class Loop:
         self.observer.metric(values)
 
 
-class _Tally:
+class Tally:
     """Sums over an epoch that stay on the device."""
 
     def __init__(self, device: torch.device) -> None:

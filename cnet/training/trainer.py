@@ -21,7 +21,7 @@ from cnet.training.centroids import Shared, sorted_symbols
 from cnet.training.config import Preprocess, Training
 from cnet.training.curvature import fisher_diagonal
 from cnet.training.datasets import Dataset
-from cnet.training.device import choose_device, memory_errors, numerics
+from cnet.training.device import choose_device, laid_out, memory_errors, numerics
 from cnet.training.evaluate import Evaluation
 from cnet.training.gradual import Growing
 from cnet.training.hooks import Hooks
@@ -205,7 +205,8 @@ class Trainer:
 
     def _module(self, weights: Weights) -> nn.Module:
         shape, classes = self.dataset.input_shape, self.dataset.classes
-        return convert.to_module(self.architecture, shape, classes, weights).to(self._device)
+        module = convert.to_module(self.architecture, shape, classes, weights)
+        return laid_out(module, self._device, self.training.precision)
 
     @cached_property
     def _device(self) -> torch.device:
