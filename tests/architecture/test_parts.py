@@ -14,7 +14,7 @@ from tests.repository import ROOT
 PARTS = {
     "methods": (
         METHODS,
-        (*("cnet", "group_lasso", "hoyer_square", "l1", "l2", "none"), "smallify", "targeted_dropout"),
+        (*("cnet", "group_lasso", "hoyer_square", "l1", "l2", "none"), "rate", "smallify", "targeted_dropout"),
     ),
     "prune": (PRUNERS, ("magnitude", "obd")),
     "quantize": (QUANTIZERS, ("kmeans", "none")),
