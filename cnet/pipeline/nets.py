@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 OnFraction = Callable[[float], None]
 Mask = npt.NDArray[np.bool_]
-Request = tuple[float, Curvature | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,13 +92,13 @@ class Net:
         """Whether pruning and recovery learn from the original net too."""
         return self._plan.options.distill is not None
 
-    def prune_gradually(self, weights: Weights, pruner: Pruner, request: Request, run: Run) -> Weights:
+    def prune_gradually(self, weights: Weights, pruner: Pruner, sparsity: float, run: Run) -> Weights:
         """Training with the method's penalty, as strong as at the end of the fine-tuning, while sparsity rises.
 
         Args:
             weights: where to start.
             pruner: its ``gradual`` is set.
-            request: the final sparsity, and the curvature at ``weights`` where the pruner needs it.
+            sparsity: the final one.
             run: where the state is kept, who is told the done fraction, and the teacher.
         """
         from cnet.training.gradual import Rise
@@ -107,7 +106,7 @@ class Net:
         plan = self._plan
         stage = self._stage("prune", plan.gradual, run)
         held = plan.finetune.epochs
-        stage = replace(stage, method=plan.method, rise=Rise(pruner, *request), held=held)
+        stage = replace(stage, method=plan.method, rise=Rise(pruner, sparsity), held=held)
         return self._trainer.train(weights, stage, run.on_fraction)
 
     def recover(self, weights: Weights, keep: Mask, run: Run) -> Weights:

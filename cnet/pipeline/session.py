@@ -123,7 +123,7 @@ class Session:
         self.observer.phase("prune")
         dense = self._pruned_gradually(sparsity, position)
         vector = dense.vector()
-        keep = self.plan.pruner.keep(dense, sparsity, self._curvature)
+        keep = self.plan.pruner.keep(dense, sparsity, self._curvature(dense))
         self._say(advice.about_pruning(dense, keep, sparsity))
         weights = dense.with_vector(np.where(keep | (vector == 0), vector, vector.dtype.type(0)))
         self.meter.advance(self.effort.prune)
@@ -134,11 +134,10 @@ class Session:
         check_stop(self.observer)
         return Pruned(tuned.vector(), weights, accuracy, self._teacher)
 
-    @cached_property
-    def _curvature(self) -> Curvature | None:
-        """Of the net just before pruning, where the pruner asks for it and there is something to measure it with."""
-        net, pruner = self.net, self.plan.pruner
-        return net.curvature(self.tuned) if net is not None and pruner.needs_curvature else None
+    def _curvature(self, weights: Weights) -> Curvature | None:
+        """Of the net as it is pruned, where the pruner asks for it and there is something to measure it with."""
+        net = self.net
+        return net.curvature(weights) if net is not None and self.plan.pruner.needs_curvature else None
 
     def _pruned_gradually(self, sparsity: float, position: int) -> Weights:
         """The net that is to be pruned: where pruning is gradual it has its zeros already."""
@@ -148,7 +147,7 @@ class Session:
 
         def train(state: Path, on_fraction: OnFraction) -> Weights:
             run = Run(state, on_fraction, self._teacher)
-            return net.prune_gradually(self.tuned, pruner, (sparsity, self._curvature), run)
+            return net.prune_gradually(self.tuned, pruner, sparsity, run)
 
         return self._trained(_gradual(position), self.effort.gradual, train)
 

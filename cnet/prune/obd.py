@@ -17,8 +17,8 @@ class OptimalBrainDamage(Pruner):
     """Saliency ½ h w², with h the diagonal of the loss's Hessian, estimated on the training images.
 
     What stands for the Hessian is the Fisher information, equal to its Gauss-Newton part and never negative. A
-    weight whose h is 0 (a dead input, say) goes before all others. In a gradual pruning h is that of the net at its
-    start.
+    weight whose h is 0 (a dead input, say) goes before all others. In a gradual pruning h is measured anew at the
+    start of each epoch.
     """
 
     needs_curvature: ClassVar[bool] = True

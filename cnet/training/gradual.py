@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,8 @@ from cnet.training.recover import Pinned
 from cnet.weights import Weights
 
 Vector = npt.NDArray[np.floating]
+Masks = Callable[[Vector, int, Curvature | None], npt.NDArray[np.bool_]]
+Measure = Callable[[], Curvature]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +27,11 @@ class Rise:
     Attributes:
         pruner: whose ``gradual`` says how sparsity rises, and who draws each mask.
         sparsity: the final one.
-        curvature: what the pruner may need.
 
     """
 
     pruner: Pruner
     sparsity: float
-    curvature: Curvature | None = None
 
     @property
     def gradual(self) -> Gradual:
@@ -40,17 +39,15 @@ class Rise:
         return self.pruner.gradual or Gradual()
 
     def identity(self) -> str:
-        """Digest of all of it."""
-        curvature = b"" if self.curvature is None else self.curvature.tobytes()
-        parts = (self.pruner.model_dump_json(), repr(self.sparsity), hashlib.sha256(curvature).hexdigest())
-        return "\n".join(parts)
+        """What makes it another pruning."""
+        return f"{self.pruner.model_dump_json()}\n{self.sparsity!r}"
 
-    def masks(self, weights: Weights) -> Callable[[Vector, int], npt.NDArray[np.bool_]]:
-        """From w_net as it is and the number of a step to the mask; ``weights`` say where tensors lie."""
+    def masks(self, weights: Weights) -> Masks:
+        """Who draws the masks; ``weights`` say where tensors lie."""
 
-        def keep(vector: Vector, step: int) -> npt.NDArray[np.bool_]:
+        def keep(vector: Vector, step: int, curvature: Curvature | None) -> npt.NDArray[np.bool_]:
             now = self.gradual.sparsity(step, self.sparsity)
-            return self.pruner.keep(weights.with_vector(vector), now, self.curvature)
+            return self.pruner.keep(weights.with_vector(vector), now, curvature)
 
         return keep
 
@@ -60,29 +57,35 @@ class Growing(Pinned):
 
     Args:
         weights: the compressible tensors in order of w_net.
-        masks: from w_net and the number of a step to the mask.
+        masks: from w_net, the number of a step and the curvature to the mask.
         gradual: when each step is due.
+        measure: the curvature of the net as it is; asked for at the start of each epoch in which sparsity rises. None
+            where the pruner needs none.
 
     """
 
     def __init__(
-        self,
-        weights: Sequence[Tensor],
-        masks: Callable[[Vector, int], npt.NDArray[np.bool_]],
-        gradual: Gradual,
+        self, weights: Sequence[Tensor], masks: Masks, gradual: Gradual, measure: Measure | None = None
     ) -> None:
         super().__init__(weights, np.ones(sum(weight.numel() for weight in weights), np.bool_))
         self._draw = masks
         self._gradual = gradual
         self._step = -1
         self._drawn = np.ones(0, np.bool_)
+        self._measure = measure
+        self._curvature: Curvature | None = None
+
+    def begin(self) -> None:
+        """Measure the curvature, while it is still needed."""
+        if self._measure is not None and self._step < self._gradual.steps:
+            self._curvature = self._measure()
 
     def at(self, time: float) -> None:
         """Draw a new mask where one is due at ``time``, the done part of the training."""
         step = self._gradual.step_at(time)
         if step > self._step:
             self._step = step
-            self._drawn = self._draw(self._vector(), step)
+            self._drawn = self._draw(self._vector(), step, self._curvature)
             self.pin(self._drawn)
 
     def state_dict(self) -> dict[str, Any]:

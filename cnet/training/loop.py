@@ -97,8 +97,9 @@ class Loop:
         random = generator(training.seed, self.stage.name, epoch)
         count = batch_count(len(self.images), training.batch_size)
         tally = Tally(self.images.x.device)
-        self.module.train()
         self.hooks.begin(epoch)
+        self.pinning.begin()
+        self.module.train()
         batches = epoch_batches(self.images, training.batch_size, training.augment, random)
         for index, (x, y) in enumerate(batches):
             check_stop(self.observer)

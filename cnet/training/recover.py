@@ -19,6 +19,9 @@ class Free:
         """What the optimizer moves."""
         return list(module.parameters())
 
+    def begin(self) -> None:
+        """Called at the start of each epoch."""
+
     def at(self, time: float) -> None:
         """Called before each batch, and once at the end with 1: the done part of the training, 0..1."""
         del time

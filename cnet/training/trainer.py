@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -89,7 +89,7 @@ class Trainer:
             return self._remeasured(weights, stage)
         with numerics(), memory_errors():
             module = self._module(weights)
-            pinning = _pinning(_tensors(module, weights), weights, stage)
+            pinning = self._pinning(module, weights, stage)
             loop = self._loop(module, weights, stage, pinning)
             loop.run(stage.identity(self._identity, convert.digest(weights)), on_fraction)
             trained = convert.from_module(module, weights)
@@ -105,11 +105,7 @@ class Trainer:
         Raises: as ``train``, but for ``diverged``.
         """
         with numerics(), memory_errors():
-            module = self._module(weights)
-            tensors = _tensors(module, weights)
-            parts = fisher_diagonal(module, tensors, self._images[0], self.observer)
-        found: Curvature = torch.cat([part.reshape(-1) for part in parts]).cpu().numpy() if parts else np.zeros(0)
-        return found
+            return self._curvature(self._module(weights), weights)
 
     def train_centroids(
         self, weights: Weights, symbols: Symbols, stage: Stage, on_fraction: OnFraction = _unheard
@@ -184,6 +180,19 @@ class Trainer:
         moved = sorted_symbols(symbols, shared.centroids())
         return convert.from_module(module, weights).with_vector(moved.vector()), moved
 
+    def _pinning(self, module: nn.Module, weights: Weights, stage: Stage) -> Free:
+        """What ties the weights down in ``stage``."""
+        tensors, rise = _tensors(module, weights), stage.rise
+        if rise is None:
+            return Free() if stage.keep is None else Pinned(tensors, stage.keep)
+        measure = partial(self._curvature, module, weights) if rise.pruner.needs_curvature else None
+        return Growing(tensors, rise.masks(weights), rise.gradual, measure)
+
+    def _curvature(self, module: nn.Module, weights: Weights) -> Curvature:
+        parts = fisher_diagonal(module, _tensors(module, weights), self._images[0], self.observer)
+        found: Curvature = torch.cat([part.reshape(-1) for part in parts]).cpu().numpy() if parts else np.zeros(0)
+        return found
+
     def _loop(self, module: nn.Module, weights: Weights, stage: Stage, pinning: Free) -> Loop:
         parameters = dict(module.named_parameters(remove_duplicate=False))
         trained = {name: parameters[name] for name in weights.compressible if name in parameters}
@@ -225,13 +234,6 @@ class Trainer:
             total.update(repr((array.dtype.str, array.shape)).encode())
             total.update(np.ascontiguousarray(array).data)
         return total.hexdigest()
-
-
-def _pinning(tensors: list[Tensor], weights: Weights, stage: Stage) -> Free:
-    """What ties the weights down in ``stage``."""
-    if stage.rise is not None:
-        return Growing(tensors, stage.rise.masks(weights), stage.rise.gradual)
-    return Free() if stage.keep is None else Pinned(tensors, stage.keep)
 
 
 def _masked(weights: Weights, stage: Stage) -> Weights:

@@ -45,7 +45,7 @@ def test_what_is_pruned_stays_pruned() -> None:
     weight = torch.nn.Parameter(torch.randn(20, 10, generator=torch.Generator().manual_seed(0)))
     gradual, seen = Gradual(steps=5, rise=0.5), []
 
-    def draw(vector: np.ndarray[Any, Any], step: int) -> np.ndarray[Any, Any]:
+    def draw(vector: np.ndarray[Any, Any], step: int, _curvature: object) -> np.ndarray[Any, Any]:
         seen.append(step)
         dropped = round(gradual.sparsity(step, 0.9) * 200)
         keep = np.zeros(200, np.bool_)
@@ -68,10 +68,11 @@ def test_what_is_pruned_stays_pruned() -> None:
 
 
 @pytest.mark.parametrize("after", [1, 3])
-@pytest.mark.parametrize("method", ["cnet", "smallify"])
-def test_a_resumed_training_equals_an_undisturbed_one(method: str, after: int, tmp_path: Path) -> None:
-    """The mask survives, in the rise and after it."""
-    made = stage(method=METHODS.create(method))
+@pytest.mark.parametrize(("method", "pruner"), [("cnet", "magnitude"), ("smallify", "magnitude"), ("cnet", "obd")])
+def test_a_resumed_training_equals_an_undisturbed_one(method: str, pruner: str, after: int, tmp_path: Path) -> None:
+    """The mask survives, in the rise and after it; curvatures are measured again as they were."""
+    rise = Rise(PRUNERS.create(pruner, gradual=Gradual(epochs=4, steps=6)), 0.9)
+    made = stage(method=METHODS.create(method), rise=rise)
     start = small_trainer().initial(0)
     undisturbed = small_trainer().train(start, made)
     cut = replace(made, state=tmp_path / "state")
@@ -81,13 +82,13 @@ def test_a_resumed_training_equals_an_undisturbed_one(method: str, after: int, t
 
 
 def test_another_sparsity_is_another_training() -> None:
-    """So are another curve, another curvature and another hold."""
+    """So are another curve, another pruner and another hold."""
     made = stage()
     pruner = PRUNERS.create("magnitude", gradual=Gradual(epochs=4, steps=7))
     others = [
         stage(0.8),
         replace(made, rise=Rise(pruner, 0.9)),
-        replace(made, rise=Rise(made.rise.pruner, 0.9, np.ones(3)) if made.rise else None),
+        replace(made, rise=Rise(PRUNERS.create("obd", gradual=Gradual(epochs=4, steps=6)), 0.9)),
         replace(made, held=4),
         replace(made, rise=None),
     ]
