@@ -35,8 +35,8 @@ class Pruner(Part):
     sparsity: Sweep[Sparsity] = Field(
         default=(0.9,), description="Fraction of w_net to set to zero, 0..1; a list makes one point each."
     )
-    scope: Literal["net", "layer", "column"] = Field(
-        default="net",
+    scope: Literal["network", "layer", "column"] = Field(
+        default="network",
         description="What competes: all weights of the net; those of one tensor; those that one output is computed "
         "from (index of a tensor's first dimension).",
     )
@@ -44,8 +44,8 @@ class Pruner(Part):
         default=0.0,
         ge=0.0,
         le=1.0,
-        description="Share of each tensor's weights, rounded up, that scope net leaves in it, so that no layer runs "
-        "empty; at most 1 - sparsity of each, so that the sparsity is still met.",
+        description="Share of each tensor's weights, rounded up, that scope network leaves in it, so that no layer "
+        "runs empty; at most 1 - sparsity of each, so that the sparsity is still met.",
     )
     gradual: Gradual | None = Field(
         default=None,

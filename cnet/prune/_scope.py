@@ -16,7 +16,7 @@ Saliency = npt.NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Scope:
-    """``name`` is net, layer or column; ``floor`` the share of each tensor that net leaves in it."""
+    """``name`` is network, layer or column; ``floor`` the share of each tensor that network leaves in it."""
 
     name: str
     floor: float
@@ -32,7 +32,7 @@ def keep_most_salient(saliency: Saliency, weights: Weights, sparsity: float, sco
         scope: who competes.
     """
     alive = weights.vector() != 0
-    if scope.name == "net":
+    if scope.name == "network":
         return _keep(_with_floor(saliency, weights, sparsity, scope.floor), alive, sparsity)
     keep = np.zeros(len(alive), np.bool_)
     for name, part in weights.slices():

@@ -14,9 +14,14 @@ from tests.repository import ROOT
 PARTS = {
     "methods": (
         METHODS,
-        (*("cnet", "group_lasso", "hoyer_square", "l1", "l2", "none"), "rate", "smallify", "targeted_dropout"),
+        (
+            *("binary", "cnet", "group_lasso", "hoyer_square", "l1", "l2", "none"),
+            "rate",
+            "smallify",
+            "targeted_dropout",
+        ),
     ),
-    "prune": (PRUNERS, ("magnitude", "obd")),
+    "prune": (PRUNERS, ("lamp", "magnitude", "obd")),
     "quantize": (QUANTIZERS, ("kmeans", "none")),
     "encode": (ENCODERS, ("npz",)),
     "training/architectures": (

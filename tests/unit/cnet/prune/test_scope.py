@@ -80,7 +80,7 @@ def test_a_floor_yields_where_the_sparsity_leaves_less() -> None:
     arrays(np.float32, (4, 6), elements=VALUES),
     arrays(np.float32, (3, 2, 2), elements=VALUES),
     st.floats(0, 1),
-    st.sampled_from(["net", "layer", "column"]),
+    st.sampled_from(["network", "layer", "column"]),
     st.floats(0, 1),
 )
 def test_a_zero_is_never_kept_and_no_more_than_asked_for_goes(
@@ -89,9 +89,9 @@ def test_a_zero_is_never_kept_and_no_more_than_asked_for_goes(
     """Ties and zeros included: each group of competitors ends with max(asked for, zeros) dropped."""
     weights = net(one, two)
     masks = keep(weights, sparsity, scope=scope, floor=floor)
-    shape = {"net": None, "layer": (1, -1), "column": None}[scope]
+    shape = {"network": None, "layer": (1, -1), "column": None}[scope]
     groups = [(tensor.values(), mask) for tensor, mask in zip(weights, masks, strict=True)]
-    if scope == "net":
+    if scope == "network":
         groups = [(weights.vector(), np.concatenate([mask.reshape(-1) for mask in masks]))]
     for values, mask in groups:
         rows = shape or ((len(values), -1) if scope == "column" else (1, -1))
