@@ -23,7 +23,7 @@ PARTS = {
     ),
     "prune": (PRUNERS, ("lamp", "magnitude", "obd")),
     "quantize": (QUANTIZERS, ("kmeans", "none")),
-    "encode": (ENCODERS, ("npz",)),
+    "encode": (ENCODERS, ("huffman", "npz")),
     "training/architectures": (
         ARCHITECTURES,
         (
