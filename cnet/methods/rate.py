@@ -35,7 +35,7 @@ class Rate(Method):
     )
 
     name: Literal["rate"] = "rate"
-    lambda_: Strength = Field(default=0.05, alias="lambda", description="λ, for the mean of the bits of a weight.")
+    lambda_: Strength = Field(default=1.0, alias="lambda", description="λ, for the mean of the bits of a weight.")
     fineness: float = Field(
         default=8.0, gt=0.0, le=1024.0, description="Grid steps in a tensor's standard deviation at the start."
     )
