@@ -101,6 +101,10 @@ class JobSpec(Strict):
             unused = [n for n in ("method", "training", "baseline", "recover", "preprocess") if getattr(self, n)]
             if unused:
                 raise ValueError(f"without a dataset nothing is trained: leave out {', '.join(unused)}")
+            if self.prune is not None and (self.prune.gradual or self.prune.needs_curvature):
+                raise ValueError(
+                    f"without a dataset {self.prune.name} cannot be used so: it trains or measures the net"
+                )
         if self.checkpoint is not None and self.baseline is not None:
             raise ValueError("baseline is the training from scratch: leave it out where a checkpoint is given")
         if not self.trains and self.target is not None and self.target.max_accuracy_drop is not None:

@@ -18,7 +18,7 @@ from cnet.observer import Silent
 from cnet.training.architectures import ARCHITECTURES
 from cnet.training.config import Training
 from cnet.training.datasets import DATASETS
-from cnet.training.loop import Stage
+from cnet.training.stage import Stage
 from cnet.training.trainer import Trainer
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cnet.registry import Part, Registry
@@ -11,24 +12,73 @@ if TYPE_CHECKING:
     import torch
 
 
+@dataclass(frozen=True, eq=False)
+class Moment:
+    """Where a training stands, and what its method keeps beside the weights.
+
+    Attributes:
+        epoch: index of the epoch, from 0.
+        epochs: how many there will be.
+        part: how much of this epoch is done, 0 at its first batch, below 1.
+        auxiliary: what the method's ``auxiliary`` made, as it is now.
+        random: source of random numbers on the weights' device; seeded anew at each epoch from the training's seed, so
+            that a resumed training draws what an undisturbed one would have.
+    """
+
+    epoch: int
+    epochs: int
+    part: float = 0.0
+    auxiliary: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    random: torch.Generator | None = None
+
+    @property
+    def time(self) -> float:
+        """How much of the whole training is done, 0..1."""
+        return (self.epoch + self.part) / self.epochs if self.epochs else 1.0
+
+
 class Method(Part):
     """What fine-tuning adds to the task loss. The base adds nothing; a method overrides only the hooks it needs.
 
-    Hooks get torch tensors; a method's file imports torch, where it must, inside the hook.
+    Each step calls ``reparametrize``, ``penalty`` and, after the optimizer, ``after_step``; ``auxiliary`` is called
+    once before the first step and ``fold`` once after the last. ``weights`` are the compressible parameters by
+    canonical name, in order of w_net; all tensors lie on one device. A method's file imports torch, where it must,
+    inside the hook.
     """
+
+    def auxiliary(
+        self,
+        weights: Mapping[str, torch.nn.Parameter],  # noqa: ARG002 - the base keeps nothing
+    ) -> dict[str, torch.Tensor]:
+        """Tensors to keep beside the weights, by name, fresh. Parameters among them are trained along, undecayed."""
+        return {}
+
+    def reparametrize(
+        self,
+        weights: Mapping[str, torch.nn.Parameter],  # noqa: ARG002 - the base leaves them
+        moment: Moment,  # noqa: ARG002
+    ) -> Mapping[str, torch.Tensor]:
+        """What the net computes with in place of those weights that are named, differentiable in them."""
+        return {}
 
     def penalty(
         self,
         weights: Mapping[str, torch.nn.Parameter],  # noqa: ARG002 - the base adds nothing
-        epoch: int,  # noqa: ARG002
+        moment: Moment,  # noqa: ARG002
     ) -> torch.Tensor | None:
-        """A scalar to add to the task loss, differentiable in the compressible ``weights``; None adds nothing.
-
-        Args:
-            weights: the compressible parameters by canonical name, in order of w_net.
-            epoch: index of the epoch, from 0.
-        """
+        """A scalar to add to the task loss, differentiable in weights and auxiliary; None adds nothing."""
         return None
+
+    def after_step(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> None:
+        """Change weights or auxiliary tensors in place, once the optimizer has; called without gradients."""
+
+    def fold(
+        self,
+        weights: Mapping[str, torch.nn.Parameter],  # noqa: ARG002 - the base leaves them
+        auxiliary: Mapping[str, torch.Tensor],  # noqa: ARG002
+    ) -> Mapping[str, torch.Tensor]:
+        """What those weights that are named are to be once the training is over; auxiliary tensors are dropped then."""
+        return {}
 
     def strength(self, epoch: int) -> float | None:  # noqa: ARG002 - the base has none
         """λ in this epoch, for the log; None where the method has none."""

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from cnet.errors import SpecError
-from cnet.methods._base import METHODS, Method
+from cnet.methods._base import METHODS, Method, Moment
+from cnet.methods._fixed import Strength
 from cnet.registry import Strict
 
 if TYPE_CHECKING:
     import torch
-
-Strength = Annotated[float, Field(ge=0.0, le=1000.0)]
 
 
 class Ramp(Strict):
@@ -57,7 +56,7 @@ class Cnet(Method):
             raise ValueError("give one of lambda, ramp and layers, not several")
         return given if strengths else {**given, "ramp": {}}
 
-    def penalty(self, weights: Mapping[str, torch.nn.Parameter], epoch: int) -> torch.Tensor | None:
+    def penalty(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> torch.Tensor | None:
         """λ of this epoch times the loss of all ``weights``, or the sum over the layers.
 
         Raises:
@@ -69,7 +68,7 @@ class Cnet(Method):
         if self.layers is not None:
             strengths = self._by_layer(tuple(weights))
             return compressibility.layerwise([weights[name] for name in strengths], tuple(strengths.values()))
-        strength = self.strength(epoch)
+        strength = self.strength(moment.epoch)
         return strength * compressibility.compressibility(tuple(weights.values())) if strength else None
 
     def strength(self, epoch: int) -> float | None:

@@ -31,6 +31,7 @@ class Effort:
     evaluate: float
     sparsities: int
     levels: int
+    gradual: float = 0.0
     prune: float = _PRUNE
     quantize: float = _QUANTIZE
     encode: float = _ENCODE
@@ -52,6 +53,7 @@ class Effort:
             evaluate=float(len(dataset.y_test)),
             sparsities=sparsities,
             levels=levels,
+            gradual=epoch * training.gradual.epochs,
         )
 
     @property
@@ -61,7 +63,7 @@ class Effort:
 
     def until_point(self, points: int) -> float:
         """Cost of a sparsity up to and with its first so many points."""
-        return self.prune + self.recover + self.evaluate + points * self.per_point
+        return self.gradual + self.prune + self.recover + self.evaluate + points * self.per_point
 
     @property
     def per_sparsity(self) -> float:

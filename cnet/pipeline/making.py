@@ -14,7 +14,7 @@ from cnet.pipeline import advice, measure
 from cnet.pipeline.effort import Effort, Meter
 from cnet.pipeline.interface import RunObserver
 from cnet.pipeline.measure import Quality, Request, Vector
-from cnet.pipeline.nets import Net, evaluate
+from cnet.pipeline.nets import Net, Run, evaluate
 from cnet.pipeline.plan import Plan
 from cnet.pipeline.store import Store, publish
 from cnet.points import BaselineResult, Point
@@ -30,11 +30,13 @@ class Pruned:
         original: w_net just before pruning.
         weights: after pruning and recovery; every zero of w_net is a pruned weight.
         accuracy: of ``weights``, in percent, None without a data set.
+        teacher: the net to learn from when the centroids are fine-tuned, where there is one.
     """
 
     original: Vector
     weights: Weights
     accuracy: float | None
+    teacher: Weights | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +87,9 @@ class Maker:
         check_stop(self.observer)
         weights = pruned.weights
         if self.net is not None:
-            state = self.store.training(_name(request))
-            on_fraction = self.meter.within(self.effort.centroids)
-            weights, symbols = self.net.tune_centroids(weights, symbols, state, on_fraction)
+            within = self.meter.within(self.effort.centroids)
+            run = Run(self.store.training(_name(request)), within, pruned.teacher)
+            weights, symbols = self.net.tune_centroids(weights, symbols, run)
         self.meter.advance(self.effort.centroids)
         return weights, symbols
 

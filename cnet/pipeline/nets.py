@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from cnet.errors import TrainingError
 from cnet.observer import Observer
 from cnet.pipeline.plan import TrainingPlan
+from cnet.prune import Curvature, Pruner
 from cnet.spec import Preprocess
 from cnet.symbols import Symbols
 from cnet.training.datasets import Dataset
@@ -19,14 +21,31 @@ from cnet.training.match import check_match
 from cnet.weights import Selection, Weights
 
 if TYPE_CHECKING:
+    from cnet.training.config import Training
+    from cnet.training.stage import Stage
     from cnet.training.trainer import Trainer
 
 OnFraction = Callable[[float], None]
 Mask = npt.NDArray[np.bool_]
 
 
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One training on its way.
+
+    Attributes:
+        state: where it saves what it can be resumed from.
+        on_fraction: told the done fraction, 0..1.
+        teacher: the net to learn from, where there is one.
+    """
+
+    state: Path
+    on_fraction: OnFraction
+    teacher: Weights | None = None
+
+
 class Net:
-    """A net with a data set. Making one imports torch. ``state`` is where a training saves what it can resume from.
+    """A net with a data set. Making one imports torch.
 
     Raises:
         TrainingError: (``torch_missing``) PyTorch is not installed.
@@ -64,23 +83,55 @@ class Net:
         stage = Stage("finetune", self._plan.finetune, method=self._plan.method, keep=None, state=state)
         return self._trainer.train(weights, stage, on_fraction)
 
-    def recover(self, weights: Weights, keep: Mask, state: Path, on_fraction: OnFraction) -> Weights:
-        """Fine-tuning with the task loss; weights outside ``keep`` stay zero."""
-        from cnet.training.trainer import Stage
+    def curvature(self, weights: Weights) -> Curvature:
+        """What the pruner obd needs."""
+        return self._trainer.curvature(weights)
 
-        stage = Stage("recover", self._plan.recover, method=None, keep=keep, state=state)
-        return self._trainer.train(weights, stage, on_fraction)
+    @property
+    def learns_from_teacher(self) -> bool:
+        """Whether pruning and recovery learn from the original net too."""
+        return self._plan.options.distill is not None
 
-    def tune_centroids(
-        self, weights: Weights, symbols: Symbols, state: Path, on_fraction: OnFraction
-    ) -> tuple[Weights, Symbols]:
-        """Fine-tuning of the centroids; labels stay."""
-        from cnet.training.trainer import Stage
+    def prune_gradually(self, weights: Weights, pruner: Pruner, sparsity: float, run: Run) -> Weights:
+        """Training with the method's penalty, as strong as at the end of the fine-tuning, while sparsity rises.
 
-        if symbols.labels is None:
-            return weights, symbols
-        stage = Stage("centroids", self._plan.centroids, method=None, keep=symbols.keep, state=state)
-        return self._trainer.train_centroids(weights, symbols, stage, on_fraction)
+        Args:
+            weights: where to start.
+            pruner: its ``gradual`` is set.
+            sparsity: the final one.
+            run: where the state is kept, who is told the done fraction, and the teacher.
+        """
+        from cnet.training.gradual import Rise
+
+        plan = self._plan
+        stage = self._stage("prune", plan.gradual, run)
+        held = plan.finetune.epochs
+        stage = replace(stage, method=plan.method, rise=Rise(pruner, sparsity), held=held)
+        return self._trainer.train(weights, stage, run.on_fraction)
+
+    def recover(self, weights: Weights, keep: Mask, run: Run) -> Weights:
+        """Fine-tuning with the task loss; weights outside ``keep`` stay zero. Then batch norm is measured anew."""
+        stage = replace(self._stage("recover", self._plan.recover, run), keep=keep)
+        return self._trainer.train(weights, stage, run.on_fraction)
+
+    def tune_centroids(self, weights: Weights, symbols: Symbols, run: Run) -> tuple[Weights, Symbols]:
+        """Fine-tuning of the centroids, labels stay; then batch norm is measured anew, and merged where asked for."""
+        if symbols.labels is not None:
+            stage = self._stage("centroids", self._plan.centroids, run)
+            weights, symbols = self._trainer.train_centroids(weights, symbols, stage, run.on_fraction)
+        if self._plan.options.merge_batch_norm:
+            weights = self._trainer.with_batch_norm_merged(weights)
+        return weights, symbols
+
+    def _stage(self, name: str, training: Training, run: Run) -> Stage:
+        from cnet.training.stage import Stage
+        from cnet.training.task import Distillation
+
+        options = self._plan.options
+        settings = options.distill
+        taught = None if settings is None or run.teacher is None else Distillation(run.teacher, settings)
+        measure = options.reestimate_batch_norm
+        return Stage(name, training, state=run.state, distillation=taught, remeasure=measure)
 
     def evaluate(self, weights: Weights) -> tuple[float, float]:
         """Accuracy in percent and loss, measured on the test images."""

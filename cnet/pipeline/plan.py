@@ -38,18 +38,21 @@ class Plan:
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """The parts that a job has only where it trains; the four trainings in the order in which they come.
+    """The parts that a job has only where it trains; the trainings in the order in which they come.
 
     Recovery and the fine-tuning of centroids start at training's rate, unless said otherwise, and fall to zero along
-    a cosine: the schedule of the fine-tuning is written for its epochs, which are others.
+    a cosine: the schedule of the fine-tuning is written for its epochs, which are others. A gradual pruning stays at
+    training's rate; without one it has no epochs.
     """
 
     architecture: Architecture
     method: Method
     baseline: Training
     finetune: Training
+    gradual: Training
     recover: Training
     centroids: Training
+    options: Recover
 
     @classmethod
     def of(cls, spec: JobSpec) -> TrainingPlan | None:
@@ -59,13 +62,16 @@ class TrainingPlan:
         resolved = spec.resolved()
         training = cast(Training, resolved.training)
         recover = cast(Recover, resolved.recover)
+        gradual = cast(Pruner, resolved.prune).gradual
         return cls(
             architecture=cast(Architecture, resolved.architecture),
             method=cast(Method, resolved.method),
             baseline=resolved.baseline.over(training) if resolved.baseline else training,
             finetune=training,
+            gradual=training.model_copy(update={"epochs": gradual.epochs if gradual else 0, "schedule": Schedule()}),
             recover=_after(training, recover, recover.epochs),
             centroids=_after(training, recover, recover.centroid_epochs),
+            options=recover,
         )
 
 

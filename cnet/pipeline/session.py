@@ -16,10 +16,11 @@ from cnet.pipeline.effort import Effort, Meter
 from cnet.pipeline.interface import RunObserver
 from cnet.pipeline.making import Maker, Pruned
 from cnet.pipeline.measure import Request, baseline_result
-from cnet.pipeline.nets import Mask, Net, OnFraction, evaluate
+from cnet.pipeline.nets import Mask, Net, OnFraction, Run, evaluate
 from cnet.pipeline.plan import Plan
 from cnet.pipeline.store import Store
 from cnet.points import BaselineResult, Point
+from cnet.prune import Curvature
 from cnet.weights import Weights
 
 Training = Callable[[Path, OnFraction], Weights]
@@ -80,8 +81,14 @@ class Session:
             return net.finetune(self.original, state, on_fraction)
 
         weights = self._trained("finetune", self.effort.finetune, finetune)
-        self.store.drop_weights("baseline")
+        if self._teacher is None:
+            self.store.drop_weights("baseline")
         return weights
+
+    @property
+    def _teacher(self) -> Weights | None:
+        """The net to learn from in pruning and recovery, where the job asks for it."""
+        return self.original if self.net is not None and self.net.learns_from_teacher else None
 
     def points_at(self, sparsity: float, position: int, first: int) -> list[Point]:
         """The points of one sparsity, one for each cluster count.
@@ -105,6 +112,7 @@ class Session:
             points[offset] = point
             self.meter.seek(start + self.effort.until_point(offset + 1))
             check_stop(self.observer)
+        self.store.drop_weights(_gradual(position))
         self.store.drop_weights(_recovery(position))
         return [point for point in points if point is not None]
 
@@ -113,17 +121,35 @@ class Session:
         tuned = self.tuned
         self.meter.seek(start)
         self.observer.phase("prune")
-        vector = tuned.vector()
-        keep = self.plan.pruner.keep(tuned, sparsity)
-        self._say(advice.about_pruning(tuned, keep, sparsity))
-        weights = tuned.with_vector(np.where(keep | (vector == 0), vector, vector.dtype.type(0)))
+        dense = self._pruned_gradually(sparsity, position)
+        vector = dense.vector()
+        keep = self.plan.pruner.keep(dense, sparsity, self._curvature(dense))
+        self._say(advice.about_pruning(dense, keep, sparsity))
+        weights = dense.with_vector(np.where(keep | (vector == 0), vector, vector.dtype.type(0)))
         self.meter.advance(self.effort.prune)
         check_stop(self.observer)
         weights = self._recovered(weights, keep, position)
         accuracy, _ = evaluate(self.net, weights)
         self.meter.advance(self.effort.evaluate)
         check_stop(self.observer)
-        return Pruned(original=vector, weights=weights, accuracy=accuracy)
+        return Pruned(tuned.vector(), weights, accuracy, self._teacher)
+
+    def _curvature(self, weights: Weights) -> Curvature | None:
+        """Of the net as it is pruned, where the pruner asks for it and there is something to measure it with."""
+        net = self.net
+        return net.curvature(weights) if net is not None and self.plan.pruner.needs_curvature else None
+
+    def _pruned_gradually(self, sparsity: float, position: int) -> Weights:
+        """The net that is to be pruned: where pruning is gradual it has its zeros already."""
+        net, pruner = self.net, self.plan.pruner
+        if net is None or pruner.gradual is None:
+            return self.tuned
+
+        def train(state: Path, on_fraction: OnFraction) -> Weights:
+            run = Run(state, on_fraction, self._teacher)
+            return net.prune_gradually(self.tuned, pruner, sparsity, run)
+
+        return self._trained(_gradual(position), self.effort.gradual, train)
 
     def _recovered(self, weights: Weights, keep: Mask, position: int) -> Weights:
         net = self.net
@@ -132,7 +158,7 @@ class Session:
         self.observer.phase("recover")
 
         def recover(state: Path, on_fraction: OnFraction) -> Weights:
-            return net.recover(weights, keep, state, on_fraction)
+            return net.recover(weights, keep, Run(state, on_fraction, self._teacher))
 
         recovered = self._trained(_recovery(position), self.effort.recover, recover)
         self.observer.phase("evaluate")
@@ -154,6 +180,10 @@ class Session:
     def _say(self, sentences: Iterable[str]) -> None:
         for sentence in sentences:
             self.observer.log(sentence)
+
+
+def _gradual(position: int) -> str:
+    return f"prune-{position:03d}"
 
 
 def _recovery(position: int) -> str:

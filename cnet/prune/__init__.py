@@ -1,5 +1,6 @@
 """Pruners: weights to mask. One pruner, one file."""
 
-from cnet.prune._base import PRUNERS, Pruner
+from cnet.prune._base import PRUNERS, Curvature, Pruner
+from cnet.prune._gradual import Gradual
 
-__all__ = ["PRUNERS", "Pruner"]
+__all__ = ["PRUNERS", "Curvature", "Gradual", "Pruner"]

@@ -3,33 +3,70 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from cnet.prune._gradual import Gradual
+from cnet.prune._scope import Scope, keep_most_salient
 from cnet.registry import Part, Registry
 from cnet.sweep import Sweep
 from cnet.weights import Weights
 
 Sparsity = Annotated[float, Field(ge=0.0, le=1.0)]
+Curvature = npt.NDArray[np.float64]
+"""Diagonal of the loss's Hessian, or what stands for it: shape (n,) in the order of w_net, not negative."""
 
 
 class Pruner(Part):
-    """Decides which entries of w_net are set to zero.
+    """Decides which entries of w_net are set to zero: those of the lowest ``saliency``.
 
-    ``keep`` must return exactly n - round(sparsity * n) True entries (fewer where more weights are zero already: a
-    zero is never kept), and the same mask for the same input on every machine.
+    Exactly round(sparsity * n) weights become zero, where ``round`` is Python's (a half goes to the even number) and
+    weights that are zero already count; with scope ``layer`` or ``column``, of each tensor or each output on its own.
+    Where more are zero than asked for, these and no others are zero afterwards. Of equals the one that comes first in
+    w_net goes first. The same input gives the same mask on every machine.
     """
 
+    needs_curvature: ClassVar[bool] = False
+
+    name: str
     sparsity: Sweep[Sparsity] = Field(
         default=(0.9,), description="Fraction of w_net to set to zero, 0..1; a list makes one point each."
     )
+    scope: Literal["network", "layer", "column"] = Field(
+        default="network",
+        description="What competes: all weights of the net; those of one tensor; those that one output is computed "
+        "from (index of a tensor's first dimension).",
+    )
+    floor: float = Field(
+        default=0.0,
+        ge=0.0,
+        le=1.0,
+        description="Share of each tensor's weights, rounded up, that scope network leaves in it, so that no layer "
+        "runs empty; at most 1 - sparsity of each, so that the sparsity is still met.",
+    )
+    gradual: Gradual | None = Field(
+        default=None,
+        description="Prune step by step in a training of its own before the recovery, with the method's penalty kept "
+        "on; needs a data set. Null: all at once.",
+    )
 
     @abstractmethod
-    def keep(self, weights: Weights, sparsity: float) -> npt.NDArray[np.bool_]:
-        """The mask, shape (n,) in the order of w_net: True where a weight is kept."""
+    def saliency(self, weights: Weights, curvature: Curvature | None) -> npt.NDArray[np.floating]:
+        """What each entry of w_net is worth: shape (n,), not negative, finite."""
+
+    def keep(self, weights: Weights, sparsity: float, curvature: Curvature | None = None) -> npt.NDArray[np.bool_]:
+        """The mask, shape (n,) in the order of w_net: True where a weight is kept. A zero is never kept.
+
+        Args:
+            weights: the net.
+            sparsity: fraction to drop, 0..1.
+            curvature: of the loss at ``weights``, given where ``needs_curvature``.
+        """
+        saliency = self.saliency(weights, curvature)
+        return keep_most_salient(saliency, weights, sparsity, Scope(self.scope, self.floor))
 
 
 PRUNERS: Registry[Pruner] = Registry("pruner", "cnet.prune")

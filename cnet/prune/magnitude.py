@@ -1,4 +1,4 @@
-"""Pruning by magnitude: the smallest weights of the whole net go."""
+"""Pruning by magnitude: the smallest weights go."""
 
 from __future__ import annotations
 
@@ -7,42 +7,23 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cnet.prune._base import PRUNERS, Pruner
+from cnet.prune._base import PRUNERS, Curvature, Pruner
 from cnet.weights import Weights
 
 
 @PRUNERS.register("magnitude")
 class Magnitude(Pruner):
-    """One threshold on |w| over the whole net.
-
-    Exactly round(sparsity * n) weights become zero, where ``round`` is Python's (a half goes to the even number) and
-    weights that are zero already count. Where more are zero than asked for, these and no others are zero afterwards.
-    Of equal magnitudes the one that comes first in w_net goes first.
-    """
+    """A threshold on |w|, one for the whole net unless another scope is asked for."""
 
     name: Literal["magnitude"] = "magnitude"
-    summary: ClassVar[str] = "Sets the smallest weights of the whole net to zero."
-    source: ClassVar[str] = "Compressibility Loss for Neural Network Weights (2019), the pruning step"
+    summary: ClassVar[str] = "Sets the smallest weights of the net, of each layer or of each output to zero."
+    source: ClassVar[str] = (
+        "Compressibility Loss for Neural Network Weights (2019), the pruning step; scope layer: Han et al., "
+        "Learning both Weights and Connections, 2015; scope column: Gomez et al., Targeted Dropout, 2019"
+    )
 
-    def keep(self, weights: Weights, sparsity: float) -> npt.NDArray[np.bool_]:
-        """The mask, shape (n,): True where a weight is kept."""
-        return keep_largest(np.abs(weights.vector()), sparsity)
-
-
-def keep_largest(saliency: npt.NDArray[np.floating], sparsity: float) -> npt.NDArray[np.bool_]:
-    """All but the round(sparsity * n) smallest; zeros are never kept.
-
-    Args:
-        saliency: shape (n,), not negative.
-        sparsity: fraction to drop, 0..1.
-    """
-    dropped = round(sparsity * len(saliency))
-    keep: npt.NDArray[np.bool_] = saliency != 0
-    if dropped <= len(saliency) - np.count_nonzero(keep):
-        return keep
-    threshold = np.partition(saliency, dropped - 1)[dropped - 1]
-    keep = saliency > threshold
-    ties = np.flatnonzero(saliency == threshold)
-    below = len(saliency) - np.count_nonzero(keep) - len(ties)
-    keep[ties[dropped - below :]] = True
-    return keep
+    def saliency(self, weights: Weights, curvature: Curvature | None) -> npt.NDArray[np.floating]:
+        """|w|."""
+        del curvature
+        saliency: npt.NDArray[np.floating] = np.abs(weights.vector())
+        return saliency

@@ -91,6 +91,15 @@ class Baseline(Strict):
         return training.model_copy(update=given)
 
 
+class Distill(Strict):
+    """Learning from the soft outputs of the net as it was before any compression."""
+
+    temperature: float = Field(default=4.0, gt=0.0, le=1000.0, description="How far outputs are softened.")
+    share: float = Field(
+        default=0.9, ge=0.0, le=1.0, description="Weight of the soft outputs; the rest is the labels'. 1: no labels."
+    )
+
+
 class Recover(Strict):
     """Fine-tuning after pruning with pruned weights pinned at zero, then of the centroids after quantizing."""
 
@@ -98,4 +107,15 @@ class Recover(Strict):
     centroid_epochs: Epochs = Field(default=1, description="Fine-tuning of the shared centroids; 0: none.")
     learning_rate: LearningRate | None = Field(
         default=None, description="Where both start, before they fall along a cosine; default: as training's."
+    )
+    distill: Distill | None = Field(
+        default=None, description="Learn from the original net too, here and in a gradual pruning; null: labels alone."
+    )
+    reestimate_batch_norm: bool = Field(
+        default=True, description="Measure running means and variances anew after recovery and after quantizing."
+    )
+    merge_batch_norm: bool = Field(
+        default=False,
+        description="Merge running means and variances into scale and shift: the same outputs up to rounding, half the "
+        "bytes of batch norm; the net is then not meant to be trained on.",
     )

@@ -97,7 +97,7 @@ def _like(tensor: Tensor, target: torch.Tensor) -> Array:
 
 
 def _storage(value: torch.Tensor, dtype: str) -> Array:
-    array = value.detach().cpu().numpy()
+    array = value.detach().cpu().contiguous().numpy()  # on a GPU kernels may lie channels last
     if value.is_floating_point():
         return dtypes.narrow(array, dtype)
     return array.astype(dtypes.by_name(dtype).numpy)

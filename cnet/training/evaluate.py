@@ -12,6 +12,7 @@ from torch.nn import functional
 from cnet.errors import TrainingError
 from cnet.observer import Observer, check_stop
 from cnet.training.batches import Images, ordered_batches
+from cnet.training.task import Task
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,22 @@ class Evaluation:
 
     accuracy: float
     loss: float
+
+
+def mean_loss(module: nn.Module, images: Images, batch_size: int, observer: Observer, task: Task) -> float:
+    """Mean of the task's loss in evaluation mode, in float32; infinite or NaN where an output is.
+
+    Raises:
+        StoppedError: the observer asks to stop.
+
+    """
+    module.eval()
+    loss = torch.zeros((), dtype=torch.float64, device=images.x.device)
+    with torch.inference_mode():
+        for x, y in ordered_batches(images, batch_size):
+            check_stop(observer)
+            loss += task.loss(x, module(x), y).double() * len(y)
+    return loss.item() / len(images)
 
 
 def evaluate(module: nn.Module, images: Images, batch_size: int, observer: Observer) -> Evaluation:

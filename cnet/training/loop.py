@@ -2,57 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
-from torch.nn import Parameter, functional
+from torch.nn import Parameter
 
 from cnet.errors import TrainingError
-from cnet.methods import Method
 from cnet.observer import Observer, check_stop
 from cnet.training import state
 from cnet.training.batches import Images, batch_count, epoch_batches, generator
 from cnet.training.compressibility import compressibility
-from cnet.training.config import Training
+from cnet.training.hooks import Hooks
 from cnet.training.optimize import learning_rate, make_optimizer
 from cnet.training.recover import Free
+from cnet.training.stage import Stage
+from cnet.training.task import Task
 
 OnFraction = Callable[[float], None]
 _LOOK_EVERY = 64  # batches between looks at the loss, each of which waits for the device
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """One training of a job.
-
-    Attributes:
-        name: such as ``finetune``; names the metrics and, with the seed, the random numbers.
-        training: epochs, optimizer and the rest.
-        method: what is added to the task loss, if anything.
-        keep: bool, shape (n,): entries of w_net that are not pinned at zero; None pins nothing.
-        state: the file that keeps the stage's state after each epoch; None keeps none.
-
-    """
-
-    name: str
-    training: Training
-    method: Method | None = None
-    keep: npt.NDArray[np.bool_] | None = None
-    state: Path | None = None
-
-    def identity(self, *inputs: str) -> str:
-        """Digest of what the stage's result depends on: its own settings and the digests of its ``inputs``."""
-        method = "none" if self.method is None else self.method.model_dump_json(by_alias=True)
-        keep = "none" if self.keep is None else hashlib.sha256(np.packbits(self.keep).tobytes()).hexdigest()
-        parts = (self.name, self.training.model_dump_json(), method, keep, *inputs)
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +36,8 @@ class Loop:
         stage: what to do.
         observer: told of each epoch, asked before each batch whether to stop.
         pinning: what ties the weights down.
+        hooks: the stage's method, at work on the module.
+        task: what the net is to learn.
 
     """
 
@@ -75,6 +47,8 @@ class Loop:
     stage: Stage
     observer: Observer
     pinning: Free
+    hooks: Hooks
+    task: Task
 
     def run(self, identity: str, on_fraction: OnFraction) -> None:
         """All epochs that are left.
@@ -89,12 +63,14 @@ class Loop:
 
         """
         training, file = self.stage.training, self.stage.state
-        optimizer = make_optimizer(training.optimizer, self.pinning.parameters(self.module))
+        optimizer = make_optimizer(training.optimizer, self.pinning.parameters(self.module), self.hooks.parameters())
         first = self._resume(optimizer, identity)
         for epoch in range(first, training.epochs):
             self._epoch(optimizer, epoch, on_fraction)
             if file is not None:
                 state.save(file, identity, self._progress(optimizer, epoch + 1))
+        self.pinning.at(1.0)
+        self.hooks.fold()
         on_fraction(1.0)
 
     def _resume(self, optimizer: torch.optim.Optimizer, identity: str) -> int:
@@ -105,12 +81,13 @@ class Loop:
         self.module.load_state_dict(progress.module)
         optimizer.load_state_dict(progress.optimizer)
         self.pinning.load_state_dict(progress.pinning)
+        self.hooks.load_state_dict(progress.method)
         self._log(f"resumes after epoch {progress.epochs} of {self.stage.training.epochs}")
         return progress.epochs
 
     def _progress(self, optimizer: torch.optim.Optimizer, epochs: int) -> state.Progress:
-        module = dict(self.module.state_dict())
-        return state.Progress(epochs, module, optimizer.state_dict(), self.pinning.state_dict())
+        module, pinning, method = dict(self.module.state_dict()), self.pinning.state_dict(), self.hooks.state_dict()
+        return state.Progress(epochs, module, optimizer.state_dict(), pinning, method)
 
     def _log(self, message: str) -> None:
         self.observer.log(f"{self.stage.name}: {message}")
@@ -119,31 +96,35 @@ class Loop:
         training = self.stage.training
         random = generator(training.seed, self.stage.name, epoch)
         count = batch_count(len(self.images), training.batch_size)
-        tally = _Tally(self.images.x.device)
+        tally = Tally(self.images.x.device)
+        self.hooks.begin(epoch)
+        self.pinning.begin()
         self.module.train()
         batches = epoch_batches(self.images, training.batch_size, training.augment, random)
         for index, (x, y) in enumerate(batches):
             check_stop(self.observer)
             _set_rate(optimizer, learning_rate(training, epoch, index / count))
-            self._step(optimizer, epoch, tally, x, y)
+            self.hooks.at(index / count)
+            self.pinning.at((epoch + index / count) / training.epochs)
+            self._step(optimizer, tally, x, y)
             if index % _LOOK_EVERY == _LOOK_EVERY - 1:
                 self._check_finite(epoch, tally.total)
             on_fraction((epoch + (index + 1) / count) / training.epochs)
         self._check_finite(epoch, tally.total, *self._totals())
         self._report(epoch, tally)
 
-    def _step(self, optimizer: torch.optim.Optimizer, epoch: int, tally: _Tally, x: Tensor, y: Tensor) -> None:
+    def _step(self, optimizer: torch.optim.Optimizer, tally: Tally, x: Tensor, y: Tensor) -> None:
         half = self.stage.training.precision == "bfloat16"
         with torch.autocast(x.device.type, torch.bfloat16, enabled=half):
-            outputs = self.module(x)
-        task = functional.cross_entropy(outputs.float(), y)
-        method = self.stage.method
-        penalty = None if method is None else method.penalty(self.weights, epoch)
+            outputs = self.hooks.forward(x)
+        task = self.task.loss(x, outputs.float(), y)
+        penalty = self.hooks.penalty()
         loss = task if penalty is None else task + penalty
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         self.pinning.before_step()
         optimizer.step()
+        self.hooks.after_step()
         self.pinning.after_step()
         tally.add(loss, outputs, y)
 
@@ -160,7 +141,7 @@ class Loop:
                 code="diverged",
             )
 
-    def _report(self, epoch: int, tally: _Tally) -> None:
+    def _report(self, epoch: int, tally: Tally) -> None:
         loss, accuracy = tally.means()
         values = {
             "phase": self.stage.name,
@@ -169,7 +150,7 @@ class Loop:
             "loss": loss,
             "train_accuracy": accuracy,
         }
-        strength = None if self.stage.method is None else self.stage.method.strength(epoch)
+        strength = self.hooks.strength()
         if strength is not None:
             values["lambda"] = strength
         if self.weights:
@@ -178,7 +159,7 @@ class Loop:
         self.observer.metric(values)
 
 
-class _Tally:
+class Tally:
     """Sums over an epoch that stay on the device."""
 
     def __init__(self, device: torch.device) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch.nn import Parameter
@@ -11,12 +12,20 @@ from torch.nn import Parameter
 from cnet.training.config import Optimizer, Schedule, Training
 
 
-def make_optimizer(config: Optimizer, parameters: Iterable[Parameter]) -> torch.optim.Optimizer:
-    """The optimizer over all ``parameters``; weight decay counts for every one of them, biases too."""
+def make_optimizer(
+    config: Optimizer, parameters: Iterable[Parameter], auxiliary: Iterable[Parameter] = ()
+) -> torch.optim.Optimizer:
+    """The optimizer over all ``parameters``; weight decay counts for every one of them, biases too.
+
+    ``auxiliary`` ones, which belong to a method and not to the net, are moved without decay.
+    """
     rate, decay = config.learning_rate, config.weight_decay
+    groups: list[dict[str, Any]] = [{"params": list(parameters)}]
+    if extra := list(auxiliary):
+        groups.append({"params": extra, "weight_decay": 0.0})
     if config.name == "sgd":
         return torch.optim.SGD(
-            parameters,
+            groups,
             lr=rate,
             momentum=config.momentum,
             weight_decay=decay,
@@ -24,7 +33,7 @@ def make_optimizer(config: Optimizer, parameters: Iterable[Parameter]) -> torch.
             fused=True,
         )
     kind = torch.optim.Adam if config.name == "adam" else torch.optim.AdamW
-    return kind(parameters, lr=rate, betas=(config.momentum, 0.999), weight_decay=decay, fused=True)
+    return kind(groups, lr=rate, betas=(config.momentum, 0.999), weight_decay=decay, fused=True)
 
 
 def learning_rate(training: Training, epoch: int, part: float) -> float:

@@ -19,6 +19,13 @@ class Free:
         """What the optimizer moves."""
         return list(module.parameters())
 
+    def begin(self) -> None:
+        """Called at the start of each epoch."""
+
+    def at(self, time: float) -> None:
+        """Called before each batch, and once at the end with 1: the done part of the training, 0..1."""
+        del time
+
     def before_step(self) -> None:
         """Called between backward and the optimizer's step."""
 
@@ -50,6 +57,11 @@ class Pinned(Free):
         self._weights = [weight.detach() for weight in weights]
         self._owners = list(weights)
         self._masks: list[Tensor] = []
+        self.pin(keep)
+
+    def pin(self, keep: npt.NDArray[np.bool_]) -> None:
+        """Pin all entries of w_net that are not in ``keep``, and no others."""
+        self._masks = []
         start = 0
         for weight in self._weights:
             part = torch.from_numpy(keep[start : start + weight.numel()])

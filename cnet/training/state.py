@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +24,7 @@ class Progress:
     module: dict[str, Any]
     optimizer: dict[str, Any]
     pinning: dict[str, Any]
+    method: dict[str, Any]
 
 
 def save(path: Path, identity: str, progress: Progress) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import torch
@@ -12,16 +12,23 @@ from torch import Tensor, nn
 
 from cnet.errors import TrainingError
 from cnet.observer import Observer, Silent
+from cnet.prune import Curvature
 from cnet.symbols import Symbols
 from cnet.training import batches, convert, evaluate
 from cnet.training.architectures import Architecture
+from cnet.training.batch_norm import merged, reestimate
 from cnet.training.centroids import Shared, sorted_symbols
 from cnet.training.config import Preprocess, Training
+from cnet.training.curvature import fisher_diagonal
 from cnet.training.datasets import Dataset
-from cnet.training.device import choose_device, memory_errors, numerics
+from cnet.training.device import choose_device, laid_out, memory_errors, numerics
 from cnet.training.evaluate import Evaluation
-from cnet.training.loop import Loop, OnFraction, Stage
+from cnet.training.gradual import Growing
+from cnet.training.hooks import Hooks
+from cnet.training.loop import Loop, OnFraction
 from cnet.training.recover import Free, Pinned
+from cnet.training.stage import Stage
+from cnet.training.task import Distilled, Task
 from cnet.weights import Selection, Weights
 
 __all__ = ["Evaluation", "Stage", "Trainer"]
@@ -79,14 +86,26 @@ class Trainer:
         if stage.keep is not None:
             weights = _masked(weights, stage)
         if stage.training.epochs == 0:
-            return weights
+            return self._remeasured(weights, stage)
         with numerics(), memory_errors():
             module = self._module(weights)
-            pinning = Free() if stage.keep is None else Pinned(_tensors(module, weights), stage.keep)
+            pinning = self._pinning(module, weights, stage)
             loop = self._loop(module, weights, stage, pinning)
             loop.run(stage.identity(self._identity, convert.digest(weights)), on_fraction)
             trained = convert.from_module(module, weights)
-        return trained if stage.keep is None else _masked(trained, stage)
+        if stage.rise is not None:
+            trained = trained.with_vector(trained.vector() + 0)  # pinned weights may be -0
+        elif stage.keep is not None:
+            trained = _masked(trained, stage)
+        return self._remeasured(trained, stage)
+
+    def curvature(self, weights: Weights) -> Curvature:
+        """What the pruner obd needs: the Fisher information's diagonal, shape (n,), in order of w_net.
+
+        Raises: as ``train``, but for ``diverged``.
+        """
+        with numerics(), memory_errors():
+            return self._curvature(self._module(weights), weights)
 
     def train_centroids(
         self, weights: Weights, symbols: Symbols, stage: Stage, on_fraction: OnFraction = _unheard
@@ -106,13 +125,14 @@ class Trainer:
         Raises: as ``train``; a training that diverges is no error here, what came is returned.
 
         """
-        weights = weights.with_vector(symbols.vector())
+        weights = self._remeasured(weights.with_vector(symbols.vector()), stage)
         if symbols.labels is None or not len(symbols.labels) or stage.training.epochs == 0:
             return weights, symbols
         with numerics(), memory_errors():
             try:
-                trained, moved = self._tune(weights, symbols, stage, on_fraction)
-                better = self._train_loss(trained) < self._train_loss(weights)
+                tuned, moved = self._tune(weights, symbols, stage, on_fraction)
+                trained = self._remeasured(tuned, stage)
+                better = self._train_loss(trained, stage) < self._train_loss(weights, stage)
             except TrainingError as error:
                 if error.code not in ("diverged", "not_finite"):
                     raise
@@ -128,7 +148,27 @@ class Trainer:
         Raises: as ``train``; TrainingError (``not_finite``) where an output is infinite or no number.
         """
         with numerics(), memory_errors():
-            return self._evaluate(weights, self._images[1])
+            return evaluate.evaluate(self._module(weights), self._images[1], self._batch_size, self.observer)
+
+    def with_batch_norm_measured(self, weights: Weights) -> Weights:
+        """The same weights with batch norm's running statistics measured anew on training images.
+
+        Raises: as ``train``, but for ``diverged``.
+        """
+        with numerics(), memory_errors():
+            module = self._module(weights)
+            if not reestimate(module, self._images[0], self._batch_size, self.observer):
+                return weights
+            measured = convert.from_module(module, weights)
+        fixed = {name: weights[name].data for name in weights.compressible}
+        return measured.with_arrays(fixed)
+
+    def with_batch_norm_merged(self, weights: Weights) -> Weights:
+        """The same function with batch norm's statistics merged into its scale and shift."""
+        return merged(weights, self._module(weights))
+
+    def _remeasured(self, weights: Weights, stage: Stage) -> Weights:
+        return self.with_batch_norm_measured(weights) if stage.remeasure else weights
 
     def _tune(
         self, weights: Weights, symbols: Symbols, stage: Stage, on_fraction: OnFraction
@@ -140,21 +180,42 @@ class Trainer:
         moved = sorted_symbols(symbols, shared.centroids())
         return convert.from_module(module, weights).with_vector(moved.vector()), moved
 
+    def _pinning(self, module: nn.Module, weights: Weights, stage: Stage) -> Free:
+        """What ties the weights down in ``stage``."""
+        tensors, rise = _tensors(module, weights), stage.rise
+        if rise is None:
+            return Free() if stage.keep is None else Pinned(tensors, stage.keep)
+        measure = partial(self._curvature, module, weights) if rise.pruner.needs_curvature else None
+        return Growing(tensors, rise.masks(weights), rise.gradual, measure)
+
+    def _curvature(self, module: nn.Module, weights: Weights) -> Curvature:
+        parts = fisher_diagonal(module, _tensors(module, weights), self._images[0], self.observer)
+        found: Curvature = torch.cat([part.reshape(-1) for part in parts]).cpu().numpy() if parts else np.zeros(0)
+        return found
+
     def _loop(self, module: nn.Module, weights: Weights, stage: Stage, pinning: Free) -> Loop:
         parameters = dict(module.named_parameters(remove_duplicate=False))
         trained = {name: parameters[name] for name in weights.compressible if name in parameters}
-        return Loop(module, trained, self._images[0], stage, self.observer, pinning)
+        hooks = Hooks(stage, module, trained)
+        return Loop(module, trained, self._images[0], stage, self.observer, pinning, hooks, self._task(stage))
 
-    def _train_loss(self, weights: Weights) -> float:
-        return self._evaluate(weights, self._images[0]).loss
+    def _train_loss(self, weights: Weights, stage: Stage) -> float:
+        task = self._task(stage)
+        return evaluate.mean_loss(self._module(weights), self._images[0], self._batch_size, self.observer, task)
 
-    def _evaluate(self, weights: Weights, images: batches.Images) -> Evaluation:
-        size = min(max(self.training.batch_size, 32), 256)
-        return evaluate.evaluate(self._module(weights), images, size, self.observer)
+    def _task(self, stage: Stage) -> Task:
+        given = stage.distillation
+        return Task() if given is None else Distilled(self._module(given.teacher), given.settings)
+
+    @property
+    def _batch_size(self) -> int:
+        """Images at once where nothing is trained."""
+        return min(max(self.training.batch_size, 32), 256)
 
     def _module(self, weights: Weights) -> nn.Module:
         shape, classes = self.dataset.input_shape, self.dataset.classes
-        return convert.to_module(self.architecture, shape, classes, weights).to(self._device)
+        module = convert.to_module(self.architecture, shape, classes, weights)
+        return laid_out(module, self._device, self.training.precision)
 
     @cached_property
     def _device(self) -> torch.device:

@@ -12,10 +12,18 @@ from cnet.training.datasets import DATASETS
 from tests.repository import ROOT
 
 PARTS = {
-    "methods": (METHODS, ("cnet", "none")),
-    "prune": (PRUNERS, ("magnitude",)),
+    "methods": (
+        METHODS,
+        (
+            *("binary", "cnet", "group_lasso", "hoyer_square", "l1", "l2", "none"),
+            "rate",
+            "smallify",
+            "targeted_dropout",
+        ),
+    ),
+    "prune": (PRUNERS, ("lamp", "magnitude", "obd")),
     "quantize": (QUANTIZERS, ("kmeans", "none")),
-    "encode": (ENCODERS, ("npz",)),
+    "encode": (ENCODERS, ("huffman", "npz")),
     "training/architectures": (
         ARCHITECTURES,
         (

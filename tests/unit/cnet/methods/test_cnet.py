@@ -9,7 +9,7 @@ import torch
 from pydantic import ValidationError
 
 from cnet.errors import SpecError
-from cnet.methods import METHODS
+from cnet.methods import METHODS, Moment
 from cnet.methods.cnet import Cnet
 from cnet.training.compressibility import compressibility
 
@@ -70,25 +70,25 @@ def test_contradictions_and_unknown_fields_are_refused(given: dict[str, Any]) ->
 
 def test_penalty_is_strength_times_loss_of_the_whole_net() -> None:
     """Eq. alt2."""
-    penalty = method(**{"lambda": 0.5}).penalty(WEIGHTS, 3)
+    penalty = method(**{"lambda": 0.5}).penalty(WEIGHTS, Moment(3, 10))
     assert penalty is not None
     assert penalty.item() == pytest.approx(0.5 * compressibility(list(WEIGHTS.values())).item())
 
 
 def test_first_epoch_of_the_ramp_adds_nothing() -> None:
     """λ is 0, so nothing is computed."""
-    assert method().penalty(WEIGHTS, 0) is None
+    assert method().penalty(WEIGHTS, Moment(0, 10)) is None
 
 
 def test_layers_have_their_own_strengths() -> None:
     """Eq. alt1; the first pattern that fits counts, a layer that none fits is left out."""
     layered = method(layers={"a.*": 2.0, "?.weight": 10.0})
-    penalty = layered.penalty(WEIGHTS, 0)
+    penalty = layered.penalty(WEIGHTS, Moment(0, 10))
     one, two = (compressibility([weight]).item() for weight in WEIGHTS.values())
     assert penalty is not None
     assert penalty.item() == pytest.approx(2 * one + 10 * two)
     assert layered.strength(0) is None
-    alone = method(layers={"b.*": 1.0}).penalty(WEIGHTS, 0)
+    alone = method(layers={"b.*": 1.0}).penalty(WEIGHTS, Moment(0, 10))
     assert alone is not None
     assert alone.item() == pytest.approx(two)
 
@@ -96,13 +96,13 @@ def test_layers_have_their_own_strengths() -> None:
 def test_a_pattern_that_fits_nothing_is_named() -> None:
     """A misspelt layer must not be a silent 0."""
     with pytest.raises(SpecError, match=r"'c\.\*' fits no compressible tensor"):
-        method(layers={"c.*": 1.0}).penalty(WEIGHTS, 0)
+        method(layers={"c.*": 1.0}).penalty(WEIGHTS, Moment(0, 10))
 
 
 def test_none_adds_nothing() -> None:
     """No penalty and no strength."""
     none = METHODS.create("none")
-    assert none.penalty(WEIGHTS, 5) is None
+    assert none.penalty(WEIGHTS, Moment(5, 10)) is None
     assert none.strength(5) is None
 
 

@@ -170,3 +170,47 @@ def test_divergence_names_its_phase(tmp_path: Path) -> None:
     with pytest.raises(CnetError) as caught:
         train_and_compress(tmp_path, training=training, baseline={"epochs": 20})
     assert (caught.value.code, caught.value.phase) == ("diverged", "baseline")
+
+
+def test_a_gradual_pruning_meets_each_sparsity(tmp_path: Path) -> None:
+    """Resumed after a kill in its midst, too; it is a training of its own before each recovery."""
+    prune = {"name": "magnitude", "sparsity": [0.5, 0.9], "gradual": {"epochs": 2}}
+    recorder = Recorder()
+    undisturbed = train_and_compress(tmp_path / "one", recorder, prune=prune)
+    rows = [row for row in recorder.of("metric") if row["phase"] == "prune"]
+    assert [row["epoch"] for row in rows] == [1, 2, 1, 2]
+    assert all(row["lambda"] == 0.01 for row in rows)
+    assert [round(point.sparsity, 3) for point in undisturbed.points] == [0.5, 0.5, 0.9, 0.9]
+
+    def in_its_midst(events: list[tuple[str, object]]) -> bool:
+        return sum(kind == "metric" and getattr(value, "get", dict)("phase") == "prune" for kind, value in events) == 1
+
+    with pytest.raises(KeyboardInterrupt):
+        train_and_compress(tmp_path / "two", Recorder(crash=in_its_midst), prune=prune)
+    assert digests(train_and_compress(tmp_path / "two", prune=prune)) == digests(undisturbed)
+
+
+def test_obd_gets_its_curvature(tmp_path: Path) -> None:
+    """It prunes other weights than magnitude does, as many of them."""
+    prune = {"name": "obd", "sparsity": 0.9}
+    outcome = train_and_compress(tmp_path, prune=prune, quantize={"name": "none"})
+    assert outcome.points[0].sparsity == pytest.approx(0.9, abs=1e-3)
+    gradually = train_and_compress(tmp_path, prune={**prune, "gradual": {"epochs": 1}}, quantize={"name": "none"})
+    assert gradually.points[0].sparsity == pytest.approx(0.9, abs=1e-3)
+
+
+def test_a_distilled_run_is_resumed_with_its_teacher(tmp_path: Path) -> None:
+    """The baseline's weights stay until the end; without an interruption it gives the same bundles."""
+    recover = {"epochs": 2, "centroid_epochs": 1, "distill": {"share": 1.0}}
+    undisturbed = train_and_compress(tmp_path / "one", recover=recover)
+
+    def at_the_first_recovery(events: list[tuple[str, object]]) -> bool:
+        return events[-1] == ("phase", "recover")
+
+    with pytest.raises(KeyboardInterrupt):
+        train_and_compress(tmp_path / "two", Recorder(crash=at_the_first_recovery), recover=recover)
+    recorder = Recorder()
+    resumed = train_and_compress(tmp_path / "two", recorder, recover=recover)
+    assert digests(resumed) == digests(undisturbed)
+    assert {row["phase"] for row in recorder.of("metric")} == {"recover", "centroids"}
+    assert digests(undisturbed) != digests(train_and_compress(tmp_path / "three"))

@@ -172,7 +172,8 @@ def test_target_without_sparsity_is_searched(tmp_path: Path) -> None:
     assert len(outcome.points) == SEARCH_STEPS
     assert outcome.points[outcome.selected].ratio >= 3.5
     extra = open_bundle(outcome.bundles[0]).manifest["extra"]
-    assert extra["spec"]["prune"] == {"name": "magnitude"}
+    assert extra["spec"]["prune"]["name"] == "magnitude"
+    assert "sparsity" not in extra["spec"]["prune"]
     assert all(p.ratio < 3.5 for p in outcome.points if p.mse < outcome.points[outcome.selected].mse)
 
 

@@ -107,14 +107,14 @@ def test_a_damaged_state_is_ignored(damage: bytes | None, tmp_path: Path) -> Non
 def test_a_full_disk_is_named_and_leaves_the_former_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The error is the system's own, the file is the last whole one, and nothing else is left."""
     file = tmp_path / "state.pt"
-    state.save(file, "a", state.Progress(1, {}, {}, {}))
+    state.save(file, "a", state.Progress(1, {}, {}, {}, {}))
 
     def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, "no space left")
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(OSError, match="no space left"):
-        state.save(file, "a", state.Progress(2, {}, {}, {}))
+        state.save(file, "a", state.Progress(2, {}, {}, {}, {}))
     found = state.load(file, "a", print)
     assert found is not None
     assert found.epochs == 1

@@ -12,9 +12,10 @@ import torch
 from cnet import dtypes
 from cnet.errors import ArchitectureMismatchError, DatasetError, SpecError, StoppedError, TrainingError
 from cnet.methods import METHODS
-from cnet.training import device
+from cnet.training import convert, device
 from cnet.training.architectures import ARCHITECTURES
 from cnet.training.config import Augment, Optimizer, Preprocess
+from cnet.training.recover import Pinned
 from cnet.training.trainer import Stage
 from cnet.weights import Selection, Tensor, Weights
 from tests.small_training import Recorder, same_bits, small_dataset, small_trainer, small_training
@@ -265,3 +266,19 @@ def test_every_architecture_can_be_trained_by_name() -> None:
         trainer = small_trainer(ARCHITECTURES.create(name), dataset=data)
         trained = trainer.train(trainer.initial(0), Stage("x", small_training(epochs=1)))
         assert np.isfinite(trained.vector()).all()
+
+
+def test_kernels_that_lie_channels_last_come_back_as_they_should() -> None:
+    """As on a GPU in bfloat16: same values, C order, and training goes on."""
+    trainer = small_trainer("resnet20")
+    weights = trainer.initial(0)
+    module = convert.to_module(trainer.architecture, (1, 8, 8), 4, weights).to(memory_format=torch.channels_last)
+    back = convert.from_module(module, weights)
+    assert same_bits(back, weights)
+    assert all(tensor.data.flags.c_contiguous for tensor in back)
+    pinned = Pinned([module.get_parameter("layer1.0.conv1.weight")], np.arange(2304) % 2 == 0)
+    pinned.after_step()
+    kept = convert.from_module(module, weights)["layer1.0.conv1.weight"].data.reshape(-1)
+    assert np.array_equal(
+        kept, np.where(np.arange(2304) % 2 == 0, weights["layer1.0.conv1.weight"].data.reshape(-1), 0)
+    )

@@ -1,0 +1,34 @@
+"""How sparsity rises in a training that prunes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from cnet.registry import Strict
+
+
+class Gradual(Strict):
+    """A sparsity that rises fast at first and ever slower towards its end, along a cubic curve.
+
+    Zhu and Gupta, To Prune, or Not to Prune, 2017, equation 1. What is pruned stays pruned.
+    """
+
+    epochs: Annotated[int, Field(ge=1, le=100_000)] = Field(default=10, description="Length of the training.")
+    start: float = Field(default=0.0, ge=0.0, le=1.0, description="Sparsity at its first step, at most the final one.")
+    rise: float = Field(
+        default=0.75, gt=0.0, le=1.0, description="Share of the epochs in which sparsity rises; then it is held."
+    )
+    steps: int = Field(
+        default=100, ge=1, le=100_000, description="How many times the mask is drawn anew while sparsity rises."
+    )
+
+    def step_at(self, time: float) -> int:
+        """How many of the mask's steps are due at ``time``, the done part of the training, 0..1."""
+        return min(int(time / self.rise * self.steps), self.steps)
+
+    def sparsity(self, step: int, final: float) -> float:
+        """Sparsity after ``step`` of the steps: start at 0, ``final`` at the last."""
+        left = 1 - step / self.steps
+        return final + (min(self.start, final) - final) * left**3

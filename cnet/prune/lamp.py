@@ -1,0 +1,37 @@
+"""LAMP: magnitude, measured against what else is left of the layer."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from cnet.prune._base import PRUNERS, Curvature, Pruner
+from cnet.weights import Weights
+
+
+@PRUNERS.register("lamp")
+class Lamp(Pruner):
+    """Saliency w² over the sum of squares of all weights of its tensor that are as large or larger.
+
+    One threshold on it over the net gives each layer a sparsity of its own without any number to choose; the largest
+    weight of each tensor counts 1, so that no layer runs empty before all are down to one weight.
+    """
+
+    name: Literal["lamp"] = "lamp"
+    summary: ClassVar[str] = "Magnitude against the rest of the layer: sparsities of layers follow by themselves."
+    source: ClassVar[str] = "Lee et al., Layer-Adaptive Sparsity for the Magnitude-Based Pruning, 2021"
+
+    def saliency(self, weights: Weights, curvature: Curvature | None) -> npt.NDArray[np.floating]:
+        """The score of each weight, float64, 0..1; of equals of one tensor the first counts least."""
+        del curvature
+        squares: npt.NDArray[np.floating] = np.square(weights.vector(), dtype=np.float64)
+        for _, part in weights.slices():
+            own = squares[part]
+            order = np.argsort(own, kind="stable")
+            ranked = own[order]
+            rest = np.cumsum(ranked[::-1])[::-1]
+            scores = np.divide(ranked, rest, out=np.zeros_like(ranked), where=rest > 0)
+            own[order] = scores
+        return squares

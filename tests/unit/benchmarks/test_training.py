@@ -1,0 +1,46 @@
+"""The benchmark of the training step runs, and would notice a wrong loss."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Literal
+
+import pytest
+import torch
+
+from benchmarks import training
+from cnet.methods import Method, Moment
+
+SMALL = ["--architecture", "lenet300_100", "--batch-size", "4", "--rounds", "2", "--warmup", "1", "--device", "cpu"]
+
+
+def test_it_prints_a_table_and_json() -> None:
+    """Each variant has a row, the plain one is the measure."""
+    lines: list[str] = []
+    training.main(SMALL, lines.append)
+    training.main([*SMALL, "--json"], lines.append)
+    assert [row.split()[1] for row in lines[0].splitlines()[4:]] == ["plain", "cnet", "concatenated"]
+    figures = json.loads(lines[1])
+    assert figures["against_plain"]["plain"] == 1
+    assert figures["gradient_difference"] < 1e-4
+
+
+class Wrong(Method):
+    """A loss that is half as large as it should be."""
+
+    name: Literal["wrong"] = "wrong"
+
+    def penalty(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> torch.Tensor | None:
+        """Half of it."""
+        right = training.VARIANTS["concatenated"]
+        assert right is not None
+        found = right.penalty(weights, moment)
+        return None if found is None else found / 2
+
+
+def test_a_wrong_loss_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything is timed."""
+    monkeypatch.setitem(training.VARIANTS, "cnet", Wrong())
+    with pytest.raises(AssertionError):
+        training.main(SMALL, list[str]().append)

@@ -1,0 +1,160 @@
+"""Rate: the grid, its gradients, and bits that a coder could keep to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+
+from cnet.methods import METHODS, Moment
+from cnet.methods.rate import Rate, expected_bits
+from cnet.training.trainer import Stage
+from cnet.weights import Weights
+from tests.small_training import small_trainer, small_training
+
+
+def method(**given: Any) -> Rate:
+    """From the JSON form."""
+    return Rate.model_validate({"name": "rate", **given})
+
+
+def weights() -> dict[str, torch.nn.Parameter]:
+    """Two tensors of different size, scale 0.1."""
+    random = torch.Generator().manual_seed(0)
+    return {
+        name: torch.nn.Parameter(0.1 * torch.randn(shape, generator=random))
+        for name, shape in (("a", (6, 5)), ("b", (4, 3, 2, 2)))
+    }
+
+
+def moment(kept: dict[str, torch.Tensor], seed: int = 0) -> Moment:
+    """With a generator of its own."""
+    return Moment(0, 1, 0.0, kept, torch.Generator().manual_seed(seed))
+
+
+def mixture() -> tuple[torch.Tensor, torch.Tensor]:
+    """Widths and shares of a density."""
+    return torch.tensor([0.5, 2.0, 7.0]), torch.tensor([0.5, 0.3, 0.2])
+
+
+def test_the_masses_of_all_integers_sum_to_one() -> None:
+    """Bits are those of a distribution: a coder could keep to them."""
+    widths, parts = mixture()
+    bits = [expected_bits(torch.tensor([float(place)]), widths, parts).item() for place in range(-300, 301)]
+    assert sum(2**-bit for bit in bits) == pytest.approx(1, abs=1e-4)
+    assert bits == pytest.approx(bits[::-1])  # no side is cheaper
+    assert bits[300] == min(bits)  # zero is the cheapest
+
+
+def test_bits_add_up_and_far_places_stay_finite() -> None:
+    """A tensor costs the sum of its places; a wild one costs much, not infinity."""
+    widths, parts = mixture()
+    places = torch.tensor([0.0, 1.0, -2.0])
+    alone = sum(expected_bits(place[None], widths, parts).item() for place in places)
+    assert expected_bits(places, widths, parts).item() == pytest.approx(alone)
+    assert 20 < expected_bits(torch.tensor([1e6]), widths, parts).item() < 40
+
+
+def test_the_net_computes_with_rounded_weights() -> None:
+    """To the nearest multiple of the tensor's step, which is an eighth of its root mean square."""
+    net, rate = weights(), method()
+    kept = rate.auxiliary(net)
+    for name, seen in rate.reparametrize(net, moment(kept)).items():
+        step = kept[f"{name}/step"].exp().item()
+        values = net[name].detach()
+        assert step == pytest.approx(values.square().mean().sqrt().item() / 8)
+        assert torch.allclose(seen, step * (values / step).round(), atol=1e-6)
+
+
+def test_gradients_go_straight_through_and_to_the_step() -> None:
+    """1 for a weight; for the step round(w/s) - w/s, over √n."""
+    net, rate = weights(), method()
+    kept = rate.auxiliary(net)
+    seen = rate.reparametrize(net, moment(kept))["a"]
+    outer = torch.linspace(-1, 2, 30).reshape(6, 5)
+    (seen * outer).sum().backward()
+    assert net["a"].grad is not None
+    assert torch.allclose(net["a"].grad, outer, atol=1e-5)
+    step = kept["a/step"].exp().item()
+    places = net["a"].detach() / step
+    expected = ((places.round() - places) * outer).sum() / 30**0.5 * step  # of the logarithm
+    assert kept["a/step"].grad is not None
+    assert kept["a/step"].grad.item() == pytest.approx(expected.item(), abs=1e-6)
+
+
+def test_penalty_is_lambda_times_the_mean_of_the_bits() -> None:
+    """Over all weights of the net, each under its tensor's density; the same noise, the same value."""
+    net, rate = weights(), method(**{"lambda": 0.3})
+    kept = rate.auxiliary(net)
+    penalty = rate.penalty(net, moment(kept))
+    assert penalty is not None
+    random, total = torch.Generator().manual_seed(0), 0.0
+    for name, weight in net.items():
+        noise = torch.rand(weight.shape, generator=random) - 0.5
+        places = (weight / kept[f"{name}/step"].exp() + noise).detach()
+        total += expected_bits(places, kept[f"{name}/widths"].exp(), kept[f"{name}/parts"].softmax(0)).item()
+    assert penalty.item() == pytest.approx(0.3 * total / 78, rel=1e-5)
+    assert method(**{"lambda": 0.0}).penalty(net, moment(kept)) is None
+
+
+def test_the_rate_pulls_weights_to_zero_and_steps_apart() -> None:
+    """A step down its gradient makes weights smaller and the grid coarser: both cost fewer bits."""
+    net, rate = weights(), method()
+    kept = rate.auxiliary(net)
+    penalty = rate.penalty(net, moment(kept))
+    assert penalty is not None
+    penalty.backward()
+    grad, step = net["a"].grad, kept["a/step"].grad
+    assert grad is not None
+    assert step is not None
+    assert (grad * net["a"]).sum() > 0
+    assert step < 0
+
+
+def entropy(weights: Weights) -> float:
+    """Bits a weight of an ideal coder that knows each tensor's histogram."""
+    total = 0.0
+    for name, part in weights.slices():
+        counts = np.unique(weights.vector()[part], return_counts=True)[1]
+        total -= float((counts * np.log2(counts / counts.sum())).sum())
+        del name
+    return total / weights.compressible_parameters
+
+
+def test_training_ends_on_the_grid_and_costs_fewer_bits_the_stronger_it_is() -> None:
+    """Measured as the entropy of what comes out; a net without it has a value of its own for each weight."""
+    trainer = small_trainer()
+    start = trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=10)))
+    bits = []
+    for strength in (0.01, 3.0):
+        made = Stage("finetune", small_training(epochs=20), METHODS.create("rate", lambda_=strength))
+        trained = trainer.train(start, made)
+        assert trainer.evaluate(trained).accuracy >= 90
+        for name in trained.compressible:
+            values = np.unique(trained[name].values()).astype(np.float64)
+            gaps = np.diff(values)
+            assert (gaps / gaps.min()) == pytest.approx(np.round(gaps / gaps.min()), abs=1e-2)
+        bits.append(entropy(trained))
+    assert bits[1] < bits[0] < entropy(start)
+    assert bits[1] < 2
+
+
+@pytest.mark.parametrize("given", [{"lambda": -1.0}, {"fineness": 0.0}, {"bits": 8}])
+def test_nonsense_is_refused(given: dict[str, Any]) -> None:
+    """Before any training."""
+    with pytest.raises(ValidationError):
+        method(**given)
+
+
+def test_a_tensor_of_zeros_stays_finite() -> None:
+    """Its step is the smallest there is."""
+    net, rate = {"a": torch.nn.Parameter(torch.zeros(3, 2))}, method()
+    kept = rate.auxiliary(net)
+    penalty = rate.penalty(net, moment(kept))
+    assert penalty is not None
+    assert penalty.isfinite()
+    assert not rate.reparametrize(net, moment(kept))["a"].any()
+    assert not rate.fold(net, kept)["a"].any()

@@ -1,0 +1,38 @@
+"""How sparsity rises in a gradual pruning."""
+
+from __future__ import annotations
+
+import pytest
+
+from cnet.errors import SpecError
+from cnet.prune import Gradual
+from cnet.spec import JobSpec
+
+
+def test_the_curve_is_cubic() -> None:
+    """Zhu and Gupta's equation 1, at quarters."""
+    gradual = Gradual(steps=4, start=0.2)
+    expected = [0.9 + (0.2 - 0.9) * (1 - step / 4) ** 3 for step in range(5)]
+    assert [gradual.sparsity(step, 0.9) for step in range(5)] == pytest.approx(expected)
+    assert gradual.sparsity(4, 0.9) == 0.9
+
+
+def test_sparsity_never_falls_and_never_exceeds_the_final_one() -> None:
+    """Even where the start is above it."""
+    for start, final in ((0.0, 0.98), (0.5, 0.5), (0.9, 0.3)):
+        gradual = Gradual(start=start)
+        curve = [gradual.sparsity(step, final) for step in range(101)]
+        assert curve == sorted(curve)
+        assert curve[-1] == final
+
+
+def test_steps_end_before_the_training_does() -> None:
+    """The last quarter is for the net to settle."""
+    gradual = Gradual(steps=10, rise=0.75)
+    assert [gradual.step_at(time) for time in (0.0, 0.07, 0.08, 0.75, 1.0)] == [0, 0, 1, 10, 10]
+
+
+def test_it_needs_a_data_set() -> None:
+    """Said when the spec is read."""
+    with pytest.raises(SpecError, match="without a dataset magnitude"):
+        JobSpec.parse({"checkpoint": "c", "prune": {"name": "magnitude", "gradual": {}}})

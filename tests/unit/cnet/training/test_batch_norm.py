@@ -1,0 +1,105 @@
+"""Batch norm measured anew, and merged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from cnet.prune import PRUNERS
+from cnet.training import convert
+from cnet.training.trainer import Stage, Trainer
+from cnet.weights import Selection, Weights
+from tests.small_training import same_bits, small_dataset, small_trainer, small_training
+
+STATISTICS = ("running_mean", "running_var")
+
+
+def resnet() -> Trainer:
+    """A trainer of a net with batch norm, whose batches hold all 32 training images."""
+    return small_trainer("resnet20", training=small_training(batch_size=32), dataset=small_dataset())
+
+
+def first_outputs(trainer: Trainer, weights: Weights) -> torch.Tensor:
+    """What the first convolution gives for the training images, float64."""
+    module = convert.to_module(trainer.architecture, (1, 8, 8), 4, weights)
+    with torch.no_grad():
+        images = torch.from_numpy(trainer.dataset.x_train.astype(np.float32) / 255)
+        found: torch.Tensor = module.get_submodule("conv1")(images).double()
+    return found
+
+
+def test_statistics_are_those_of_the_training_images() -> None:
+    """Mean, and variance with n - 1, over images and pixels; the counter and all else stay."""
+    trainer = resnet()
+    weights = trainer.initial(0)
+    measured = trainer.with_batch_norm_measured(weights)
+    outputs = first_outputs(trainer, weights)
+    assert measured["bn1.running_mean"].values() == pytest.approx(outputs.mean((0, 2, 3)).numpy(), abs=1e-5)
+    variance = outputs.movedim(1, 0).reshape(16, -1).var(1)
+    assert measured["bn1.running_var"].values() == pytest.approx(variance.numpy(), rel=1e-4)
+    for one, other in zip(weights, measured, strict=True):
+        if not one.name.endswith(STATISTICS):
+            assert one.data.tobytes() == other.data.tobytes(), one.name
+
+
+def test_measuring_twice_is_measuring_once() -> None:
+    """Old statistics do not count, and batches are the same each time."""
+    trainer = resnet()
+    once = trainer.with_batch_norm_measured(trainer.initial(0))
+    assert same_bits(trainer.with_batch_norm_measured(once), once)
+
+
+def test_a_net_without_batch_norm_stays_as_it_is() -> None:
+    """Nothing is computed."""
+    trainer = small_trainer()
+    weights = trainer.initial(0)
+    assert trainer.with_batch_norm_measured(weights) is weights
+    assert same_bits(trainer.with_batch_norm_merged(weights), weights)
+
+
+def test_compressible_statistics_are_not_measured() -> None:
+    """What a user calls a weight is a weight."""
+    selection = Selection(include=("bn1.running_mean",))
+    trainer = small_trainer("resnet20", selection=selection)
+    weights = trainer.initial(0)
+    measured = trainer.with_batch_norm_measured(weights)
+    assert np.array_equal(measured.vector(), weights.vector())
+    assert np.array_equal(trainer.with_batch_norm_merged(measured).vector(), weights.vector())
+
+
+def trained() -> tuple[Trainer, Weights]:
+    """A net whose statistics, scales and shifts are not those of the start."""
+    trainer = resnet()
+    return trainer, trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=2)))
+
+
+def test_merging_keeps_the_function() -> None:
+    """Loss and outputs to rounding; statistics are constants."""
+    trainer, weights = trained()
+    merged = trainer.with_batch_norm_merged(weights)
+    assert trainer.evaluate(merged).loss == pytest.approx(trainer.evaluate(weights).loss, rel=1e-5)
+    for tensor in merged:
+        if tensor.name.endswith("running_mean"):
+            assert not tensor.values().any()
+        if tensor.name.endswith("running_var"):
+            assert len(np.unique(tensor.values())) == 1
+    assert np.array_equal(merged.vector(), weights.vector())
+
+
+def test_merging_twice_is_merging_once() -> None:
+    """Up to a rounding of the scale."""
+    trainer, weights = trained()
+    once = trainer.with_batch_norm_merged(weights)
+    for one, other in zip(once, trainer.with_batch_norm_merged(once), strict=True):
+        assert other.values() == pytest.approx(one.values(), rel=1e-6)
+
+
+def test_measuring_brings_a_pruned_net_back() -> None:
+    """Statistics of the dense net mislead the sparse one; a stage that measures anew needs no epoch for it."""
+    trainer = small_trainer("resnet20")
+    weights = trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=6)))
+    keep = PRUNERS.create("magnitude").keep(weights, 0.6)
+    stages = [Stage("recover", small_training(epochs=0), keep=keep, remeasure=measure) for measure in (False, True)]
+    stale, measured = (trainer.evaluate(trainer.train(weights, stage)).loss for stage in stages)
+    assert measured < stale

@@ -1,0 +1,55 @@
+"""The Fisher information's diagonal, against its definition."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from cnet.observer import Silent
+from cnet.training.batches import Images
+from cnet.training.curvature import fisher_diagonal
+from tests.small_training import small_trainer
+
+
+def images(count: int) -> Images:
+    """Random ones of 1x1x3."""
+    x = torch.randn(count, 1, 1, 3, generator=torch.Generator().manual_seed(0))
+    one = torch.ones(1, 1, 1)
+    return Images(x, torch.zeros(count, dtype=torch.int64), 0 * one, one)
+
+
+def test_it_estimates_the_expectation_over_the_nets_own_labels() -> None:
+    """Mean over images, and over labels as the net predicts them, of the squared gradient of one image's loss."""
+    module = nn.Sequential(nn.Flatten(), nn.Linear(3, 4))
+    with torch.no_grad():
+        module[1].weight.copy_(torch.randn(4, 3, generator=torch.Generator().manual_seed(1)))
+        module[1].bias.zero_()
+    weight, data = module[1].weight, images(4096)
+    exact = torch.zeros(4, 3, dtype=torch.float64)
+    with torch.no_grad():
+        chances = module(data.x).softmax(1).double()
+    for label in range(4):
+        # d loss / d logits = p - onehot, and the weight's gradient its outer product with the input.
+        outer = (chances - functional.one_hot(torch.tensor(label), 4)).square()
+        exact += torch.einsum("n,no,ni->oi", chances[:, label], outer, data.x.reshape(-1, 3).double().square())
+    exact /= len(data)
+    (found,) = fisher_diagonal(module, [weight], data, Silent())
+    assert torch.allclose(found, exact, rtol=0.35)  # 256 batches: a standard deviation of about 0.09
+    assert (found / exact).mean().sub(1).abs() < 0.08
+
+
+def test_the_same_each_time_and_zero_where_an_input_is_dead() -> None:
+    """A pixel that is black in all images carries no information."""
+    trainer = small_trainer()
+    dataset = trainer.dataset
+    dataset.x_train[:, :, 0, 0] = 0
+    weights = trainer.initial(0)
+    found = trainer.curvature(weights)
+    assert found.dtype == np.float64
+    assert found.shape == (weights.compressible_parameters,)
+    assert np.array_equal(found, small_trainer(dataset=dataset).curvature(weights))
+    first = found[: weights["fc1.weight"].size].reshape(weights["fc1.weight"].shape)
+    assert not first[:, 0].any()
+    assert first[:, 1:].any()

@@ -1,0 +1,127 @@
+"""Every method in the loop: resumed, repeated, masked; and hooks that are not used change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+import torch
+
+from cnet.errors import StoppedError
+from cnet.methods import METHODS, Method, Moment
+from cnet.training.config import Optimizer
+from cnet.training.trainer import Stage
+from tests.small_training import Recorder, same_bits, small_trainer, small_training
+
+# Strengths that a training of three small epochs feels.
+SETTINGS = {
+    "targeted_dropout": {"ends": True, "ramp": True},
+    "smallify": {"lambda_": 0.05},
+}
+
+
+def make(name: str) -> Method:
+    """The method, set so that it acts."""
+    return METHODS.create(name, **SETTINGS.get(name, {}))
+
+
+def stage(name: str) -> Stage:
+    """Three epochs with momentum, so that a resumed optimizer has something to lose."""
+    sgd = Optimizer(name="sgd", learning_rate=0.05, weight_decay=1e-3)
+    return Stage("finetune", small_training(optimizer=sgd), make(name))
+
+
+@pytest.mark.parametrize("architecture", ["lenet300_100", "resnet20"])
+@pytest.mark.parametrize("name", METHODS.names())
+def test_a_resumed_training_equals_an_undisturbed_one(name: str, architecture: str, tmp_path: Path) -> None:
+    """What a method keeps and the random numbers it draws survive; twice the same, too."""
+    made = replace(stage(name), training=small_training(epochs=2 if architecture == "resnet20" else 3))
+    start = small_trainer(architecture).initial(0)
+    undisturbed = small_trainer(architecture).train(start, made)
+    cut = replace(made, state=tmp_path / "state")
+    with pytest.raises(StoppedError):
+        small_trainer(architecture, observer=Recorder(stop_after=1)).train(start, cut)
+    assert same_bits(small_trainer(architecture).train(start, cut), undisturbed)
+    assert same_bits(small_trainer(architecture).train(start, cut), undisturbed)  # from a finished state
+
+
+@pytest.mark.parametrize("name", METHODS.names())
+def test_pruned_weights_stay_zero_under_every_method(name: str) -> None:
+    """Whatever a hook does, the mask has the last word."""
+    trainer = small_trainer()
+    start = trainer.initial(0)
+    keep = np.arange(start.compressible_parameters) % 3 == 0
+    vector = trainer.train(start, replace(stage(name), keep=keep)).vector()
+    assert not vector[~keep].view(np.uint32).any()
+    assert vector[keep].any()
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS.names() if name != "none"])
+def test_every_method_changes_what_is_learnt(name: str) -> None:
+    """None is a no-op by mistake."""
+    trainer = small_trainer()
+    start = trainer.initial(0)
+    assert not same_bits(trainer.train(start, stage(name)), trainer.train(start, stage("none")))
+
+
+def test_a_method_without_hooks_is_plain_training() -> None:
+    """Bit for bit."""
+    trainer = small_trainer()
+    start = trainer.initial(0)
+    plain = replace(stage("none"), method=None)
+    assert same_bits(trainer.train(start, stage("none")), trainer.train(start, plain))
+
+
+def test_dead_gates_leave_zero_rows() -> None:
+    """With a strong penalty whole units go, and what comes back are the folded weights."""
+    trainer = small_trainer()
+    start = trainer.initial(0)
+    smallify = METHODS.create("smallify", lambda_=0.5)
+    made = Stage("finetune", small_training(epochs=20, optimizer=Optimizer(learning_rate=0.05)), smallify)
+    first = trainer.train(start, made)["fc1.weight"].values()
+    dead = ~first.any(axis=1)
+    assert 0 < dead.sum() <= len(first)
+    assert not first[dead].view(np.uint32).any()
+
+
+class Kept(Method):
+    """Keeps a parameter that nothing but decay would move, and a counter of steps."""
+
+    name: Literal["kept"] = "kept"
+
+    def auxiliary(self, weights: Mapping[str, torch.nn.Parameter]) -> dict[str, torch.Tensor]:
+        """One of each kind."""
+        del weights
+        return {"still": torch.nn.Parameter(torch.ones(1)), "steps": torch.zeros(1)}
+
+    def penalty(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> torch.Tensor | None:
+        """No gradient but zero."""
+        del weights
+        return moment.auxiliary["still"].sum() * 0
+
+    def after_step(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> None:
+        """Count."""
+        del weights
+        moment.auxiliary["steps"].add_(1)
+
+    def fold(
+        self, weights: Mapping[str, torch.nn.Parameter], auxiliary: Mapping[str, torch.Tensor]
+    ) -> Mapping[str, torch.Tensor]:
+        """Write both into the first tensor, so that the test can see them."""
+        name = next(iter(weights))
+        value = torch.zeros_like(weights[name])
+        value[0, 0], value[0, 1] = auxiliary["steps"].item(), auxiliary["still"].item()
+        return {name: value}
+
+
+def test_auxiliary_parameters_do_not_decay_and_after_step_is_called_each_step() -> None:
+    """Four batches of ten or less in each of three epochs."""
+    trainer = small_trainer()
+    optimizer = Optimizer(name="sgd", learning_rate=0.1, weight_decay=0.5)
+    made = Stage("finetune", small_training(optimizer=optimizer), Kept())
+    vector = trainer.train(trainer.initial(0), made).vector()
+    assert vector[:2].tolist() == [12.0, 1.0]

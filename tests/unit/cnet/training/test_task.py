@@ -1,0 +1,89 @@
+"""What the net learns: labels, or another net's outputs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from cnet.prune import PRUNERS
+from cnet.quantize import QUANTIZERS
+from cnet.training.config import Distill
+from cnet.training.task import Distillation, Distilled, Task
+from cnet.training.trainer import Stage
+from tests.small_training import same_bits, small_dataset, small_trainer, small_training
+
+
+def outputs() -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """A teacher, images, a student's outputs and labels."""
+    generator = torch.Generator().manual_seed(0)
+    teacher = torch.nn.Linear(3, 4)
+    with torch.no_grad():
+        teacher.weight.copy_(torch.randn(4, 3, generator=generator))
+    return teacher, torch.randn(5, 3, generator=generator), torch.randn(5, 4, generator=generator), torch.arange(5) % 4
+
+
+@pytest.mark.parametrize(("temperature", "share"), [(1.0, 0.5), (4.0, 0.9), (2.0, 1.0), (3.0, 0.0)])
+def test_loss_is_hintons(temperature: float, share: float) -> None:
+    """Written out."""
+    teacher, x, said, y = outputs()
+    told = (teacher(x) / temperature).softmax(1)
+    divergence = (told * (told.log() - (said / temperature).log_softmax(1))).sum(1).mean()
+    expected = share * temperature**2 * divergence + (1 - share) * functional.cross_entropy(said, y)
+    task = Distilled(teacher, Distill(temperature=temperature, share=share))
+    assert task.loss(x, said, y).item() == pytest.approx(expected.item(), rel=1e-5)
+    assert Task().loss(x, said, y).item() == pytest.approx(functional.cross_entropy(said, y).item())
+
+
+def test_the_teacher_is_not_trained_and_hears_itself_as_right() -> None:
+    """No gradient reaches it; a student that says the same has no loss."""
+    teacher, x, _, y = outputs()
+    loss = Distilled(teacher, Distill(share=1.0)).loss(x, teacher(x).detach().requires_grad_(), y)
+    loss.backward()
+    assert loss.item() == pytest.approx(0, abs=1e-6)
+    assert teacher.weight.grad is None
+
+
+def test_with_a_share_of_one_labels_are_not_read() -> None:
+    """Other labels, the same bits: of recovery and of centroids."""
+    trainer = small_trainer()
+    dataset = small_dataset()
+    # the largest label stays, which the number of outputs follows from
+    shuffled = small_trainer(dataset=replace(dataset, y_train=np.roll(dataset.y_train, 1)))
+    teacher = trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=10)))
+    keep = np.abs(teacher.vector()) > 0.08
+    stage = Stage("recover", small_training(), keep=keep, distillation=Distillation(teacher, Distill(share=1.0)))
+    one, two = (t.train(teacher, stage) for t in (trainer, shuffled))
+    assert same_bits(one, two)
+    symbols = QUANTIZERS.create("kmeans").symbols(one.vector(), keep, 4)
+    three, four = (t.train_centroids(one, symbols, stage)[0] for t in (trainer, shuffled))
+    assert same_bits(three, four)
+    assert not np.array_equal(three.vector(), symbols.vector())
+
+
+def test_distillation_recovers_without_labels() -> None:
+    """After pruning, soft outputs alone bring the accuracy back."""
+    trainer = small_trainer()
+    teacher = trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=20)))
+    keep = PRUNERS.create("magnitude", scope="layer").keep(teacher, 0.95)
+    pruned = trainer.train(teacher, Stage("recover", small_training(epochs=0), keep=keep))
+    stage = Stage(
+        "recover", small_training(epochs=15), keep=keep, distillation=Distillation(teacher, Distill(share=1.0))
+    )
+    recovered = trainer.train(teacher, stage)
+    assert trainer.evaluate(pruned).accuracy < 90
+    assert trainer.evaluate(recovered).accuracy >= 95
+
+
+def test_another_teacher_is_another_training() -> None:
+    """So are another temperature, and none."""
+    trainer = small_trainer()
+    stages = [
+        Stage("recover", small_training(), distillation=Distillation(trainer.initial(seed), Distill(temperature=heat)))
+        for seed, heat in ((0, 4.0), (1, 4.0), (0, 2.0))
+    ]
+    stages.append(Stage("recover", small_training()))
+    assert len({stage.identity("x") for stage in stages}) == 4
