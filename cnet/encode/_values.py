@@ -1,0 +1,129 @@
+"""Labels as signed magnitudes, and centroids as bytes.
+
+A label counts from zero outwards: the k-th smallest positive centroid is k, the k-th largest negative one -k. Where the
+centroids are multiples of one step they are stored as that step and the multiples, and labels that are a path through
+a trellis are stored as its steps (``cnet.trellis``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cnet.encode._floats import pack, unpack
+from cnet.encode._segment import MOST
+from cnet.encode._varint import put, take
+
+Ints = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.floating]
+
+_PLAIN, _GRID = 0, 1
+_DIVISORS = (1, 2, 4)
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Centroids that are float(step * multiples), both of the centroids' type."""
+
+    step: np.floating
+    multiples: npt.NDArray[np.int64]
+
+    def centroids(self) -> Floats:
+        """The centroids; float32 steps are multiplied in float32, and so on every machine the same."""
+        return self.multiples.astype(self.step.dtype) * self.step
+
+
+def grid_of(centroids: Floats) -> Grid | None:
+    """The grid that distinct finite centroids lie on, bit for bit, or None."""
+    sizes = np.abs(centroids)
+    if not len(centroids) or np.any(centroids == 0):
+        return None
+    for divisor in _DIVISORS:
+        step = np.min(sizes) / centroids.dtype.type(divisor)
+        with np.errstate(all="ignore"):  # the comparison below finds what went wrong
+            multiples = np.rint(centroids / step)
+        if step > 0 and np.all(np.abs(multiples) < MOST):
+            grid = Grid(step, multiples.astype(np.int64))
+            if np.array_equal(grid.centroids(), centroids):
+                return grid
+    return None
+
+
+def pack_centroids(centroids: Floats) -> bytes:
+    """Centroids, their number and their type."""
+    wide = int(centroids.dtype == np.float64)
+    grid = grid_of(centroids)
+    if grid is None:
+        return bytes([_PLAIN | wide << 1]) + put(len(centroids)) + pack(centroids)
+    first = int(grid.multiples[0])
+    used = np.zeros(int(grid.multiples[-1]) - first + 1, np.uint8)
+    used[grid.multiples - first] = 1
+    head = bytes([_GRID | wide << 1]) + np.array([grid.step]).tobytes()
+    return head + put(first + MOST) + put(len(used)) + np.packbits(used).tobytes()
+
+
+def unpack_centroids(content: memoryview, most: int) -> Floats:
+    """The centroids, at most ``most``. Raises ValueError."""
+    if not len(content) or content[0] > 3:
+        raise ValueError("centroids of an unknown kind")
+    dtype = np.dtype(np.float64 if content[0] >> 1 else np.float32)
+    if content[0] & 1 == _PLAIN:
+        count, rest = take(content[1:])
+        if count > most:
+            raise ValueError("more centroids than weights")
+        return _floating(unpack(rest, count, dtype))
+    step = np.frombuffer(content[1 : 1 + dtype.itemsize], dtype)[0]
+    first, rest = take(content[1 + dtype.itemsize :])
+    span, rest = take(rest)
+    if span > 2 * MOST or len(rest) != -(-span // 8):
+        raise ValueError("the centroids' grid is impossible")
+    used = np.unpackbits(np.frombuffer(rest, np.uint8), count=span)
+    return Grid(step, np.flatnonzero(used).astype(np.int64) + (first - MOST)).centroids()
+
+
+def _floating(numbers: npt.NDArray[np.generic]) -> Floats:
+    return numbers.view(np.float64) if numbers.dtype.itemsize == 8 else numbers.view(np.float32)
+
+
+def signed(centroids: Floats) -> npt.NDArray[np.int32]:
+    """The signed magnitude of each centroid's label, none 0."""
+    below = int(np.count_nonzero(centroids < 0))
+    return np.concatenate([np.arange(-below, 0), np.arange(1, len(centroids) - below + 1)]).astype(np.int32)
+
+
+def labels_of(numbers: npt.NDArray[np.integer], table: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
+    """The place of each number in an ascending table, uint8 or uint16. Raises ValueError where one is not there."""
+    kind = np.uint8 if len(table) <= 256 else np.uint16
+    if not len(numbers):
+        return np.empty(0, kind)
+    low = int(table[0])
+    places = np.full(int(table[-1]) - low + 1, -1, np.int32)
+    places[table - low] = np.arange(len(table))
+    if int(numbers.min()) < low or int(numbers.max()) > int(table[-1]):
+        raise ValueError("a label has no centroid")
+    labels = places[numbers - low]
+    if int(labels.min()) < 0:
+        raise ValueError("a label has no centroid")
+    return labels.astype(kind)
+
+
+def join(parts: Sequence[bytes]) -> bytes:
+    """Byte strings one after the other, each after its length."""
+    return b"".join(put(len(part)) + part for part in parts)
+
+
+def split(content: memoryview, count: int) -> list[bytes]:
+    """What ``join`` made of ``count`` parts. Raises ValueError."""
+    parts = []
+    for _ in range(count):
+        size, content = take(content)
+        if size > len(content):
+            raise ValueError("a part is cut")
+        parts.append(bytes(content[:size]))
+        content = content[size:]
+    if len(content):
+        raise ValueError("parts are followed by something else")
+    return parts
