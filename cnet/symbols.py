@@ -15,7 +15,8 @@ class Symbols:
     Attributes:
         keep: bool, shape (n,): which entries of w_net are kept. All others decode to exactly 0.
         labels: uint8 or uint16, shape (kept,): index into ``centroids`` of each kept weight, in order of w_net.
-        centroids: float32 (float64 for a float64 net), shape (k,), finite, ascending, no duplicates.
+        centroids: float32 (float64 where a float64 net needs it: distinct values kept exactly, or out of range), shape
+            (k,), finite, ascending, no duplicates.
 
     Quantizer ``none`` keeps the values: ``labels`` is None and ``centroids`` holds one value a kept weight, in order
     of w_net. Only there may a kept value be zero: a negative one (-0.0), whose sign the mask alone would lose.

@@ -116,6 +116,11 @@ def add_checkpoint(bench: Bench, weights: Weights, owner: str = "local") -> Stor
     return bench.core.checkpoints.create(new)
 
 
+def lenet(bench: Bench) -> str:
+    """The id of a checkpoint of lenet300_100 for the digits."""
+    return add_checkpoint(bench, architecture_weights("lenet300_100")).id
+
+
 def add_job(bench: Bench, owner: str = "local", **fields: Any) -> Job:
     """A queued job without a checkpoint."""
     return bench.core.jobs.create(NewJob(owner=owner, spec={}, time_limit=60, **fields))

@@ -31,7 +31,7 @@ from cnet.spec import JobSpec
 Result = TypeVar("Result")
 
 
-def until(condition: Callable[[], Result], seconds: float = 60.0, what: str = "the condition") -> Result:
+def until(condition: Callable[[], Result | None], seconds: float = 60.0, what: str = "the condition") -> Result:
     """What ``condition`` gives, as soon as that is true; AssertionError after ``seconds``."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -22,8 +23,14 @@ class Presence:
     def enter(self, worker_id: str) -> None:
         """Say that this process is ``worker_id``, for as long as it lives."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._descriptor = os.open(self._path(worker_id), os.O_CREAT | os.O_RDWR, 0o600)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        path = self._path(worker_id)
+        while self._descriptor is None:
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if _is_open_as(path, descriptor):
+                self._descriptor = descriptor
+            else:  # somebody took it for a dead worker's before it was locked
+                os.close(descriptor)
 
     def leave(self, worker_id: str) -> None:
         """Say that this process is about to end, and holds no job."""
@@ -34,21 +41,36 @@ class Presence:
 
     def is_gone(self, worker_id: str) -> bool:
         """Whether the worker is certainly dead; False where it lives, or where nothing is known of it here."""
-        try:
-            descriptor = os.open(self._path(worker_id), os.O_RDWR)
-        except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(descriptor)
-        return True
+        return _is_free(self._path(worker_id))
 
-    def forget(self, worker_id: str) -> None:
-        """Remove what a dead worker left."""
-        self._path(worker_id).unlink(missing_ok=True)
+    def forget_dead(self, needed: Iterable[str]) -> None:
+        """Remove what dead workers left, but for the workers ``needed``."""
+        kept = {self._path(worker_id) for worker_id in needed}
+        for path in self._folder.glob("*.lock"):
+            if path not in kept and _is_free(path):
+                path.unlink(missing_ok=True)
 
     def _path(self, worker_id: str) -> Path:
         return self._folder / f"{hashlib.sha256(worker_id.encode()).hexdigest()[:32]}.lock"
+
+
+def _is_free(path: Path) -> bool:
+    """Whether the file is there and nobody holds its lock."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _is_open_as(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

@@ -44,9 +44,11 @@ class Reaper:
 
     def recover_orphans(self) -> None:
         """Jobs of workers that are known to be dead."""
-        for job in self._lifecycle.running():
+        running = self._lifecycle.running()
+        for job in running:
             if job.worker is not None and self._presence.is_gone(job.worker):
                 self._recover(job, holder=True)
+        self._presence.forget_dead(job.worker for job in running if job.worker is not None)
 
     def _recover(self, job: Job, *, holder: bool) -> None:
         status = self._lifecycle.recover(job, self._settings.max_lost_attempts, holder=holder)

@@ -18,7 +18,7 @@ from app.api.bodies import Received, receive_file
 from app.api.container import Container
 from app.api.errors import UnprocessableError
 from app.api.filenames import label
-from app.api.idempotency import idempotent
+from app.api.idempotency import QUICK, Keeper, idempotent
 from app.api.pagination import ID_PATTERN
 from app.api.scratch import workspace
 from app.core.clock import utc_now
@@ -74,12 +74,13 @@ async def take_in(
     with workspace(settings.scratch_dir) as folder:
         received = await receive_file(request, folder, settings)
 
-        async def produce() -> Response:
+        async def produce(_: Keeper) -> Response:
             _check(received, query.sha256)
             stored = await run_sync(_keep, core, owner, query, intake, received, limiter=core.heavy)
             return show(stored)
 
-        return await idempotent(request, core, owner, received.sha256, produce)
+        patience = 2 * settings.box_timeout_seconds + QUICK  # another file may have to be read first
+        return await idempotent(request, core, owner, received.sha256, produce, patience)
 
 
 def _check(received: Received, sha256: str | None) -> None:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 
 from app.api.errors import BodyTimeoutError, MediaTypeError, RangeError, UnprocessableError
 from app.core.errors import (
@@ -149,7 +150,16 @@ async def handle_http(request: Request, error: Exception) -> Response:
         405: f"{request.url.path} does not take {request.method}",
     }
     code = HTTPStatus(status).phrase.lower().replace(" ", "_")
-    return problem_response(request, status, code, details.get(status, str(error.detail)), headers=error.headers)
+    headers = {**(error.headers or {}), **({"Allow": _allowed(request)} if status == 405 else {})}
+    return problem_response(request, status, code, details.get(status, str(error.detail)), headers=headers)
+
+
+def _allowed(request: Request) -> str:
+    """All methods that the path takes; Starlette names those of the first route alone."""
+    routes = request.app.routes
+    methods = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+    scopes = {method: {**request.scope, "method": method} for method in methods}
+    return ", ".join(m for m in methods if any(route.matches(scopes[m])[0] is Match.FULL for route in routes))
 
 
 def _ours(error: Exception) -> ServiceError | CnetError | None:

@@ -19,10 +19,8 @@ _PREFIX = "request-"
 def workspace(root: Path) -> Iterator[Path]:
     """A fresh folder below ``root``, removed at the end whatever happens. Its lock says that it is in use."""
     root.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
-    descriptor = os.open(folder, os.O_RDONLY)
+    folder, descriptor = _locked_folder(root)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -33,7 +31,10 @@ def sweep(root: Path) -> int:
     """Remove folders whose process is gone; returns how many. Those of living processes are locked, and stay."""
     removed = 0
     for folder in root.glob(f"{_PREFIX}*"):
-        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            descriptor = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:  # its request has ended meanwhile
+            continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -44,6 +45,17 @@ def sweep(root: Path) -> int:
         finally:
             os.close(descriptor)
     return removed
+
+
+def _locked_folder(root: Path) -> tuple[Path, int]:
+    """A fresh folder and the descriptor that holds its lock; another one where a sweep was faster than the lock."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
+        descriptor = os.open(folder, os.O_RDONLY)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if folder.exists():
+            return folder, descriptor
+        os.close(descriptor)
 
 
 def check_space(root: Path, needed: int, reserve: int) -> None:

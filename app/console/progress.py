@@ -15,6 +15,9 @@ from app.console.output import note
 if TYPE_CHECKING:
     from cnet.points import BaselineResult, Point
 
+_QUICK = frozenset({"load", "prune", "quantize", "encode", "evaluate", "publish"})
+"""Phases that are over at once: a file of output needs no line on each."""
+
 
 class Bar:
     """A progress bar on standard error; also an observer of the pipeline (``cnet.pipeline.RunObserver``).
@@ -51,7 +54,7 @@ class Bar:
     def phase(self, name: str) -> None:
         """Name what is going on."""
         self._progress.update(self._task, description=name)
-        if not self._live:
+        if not self._live and name not in _QUICK:
             self.say(f"{name} ...")
 
     def progress(self, fraction: float) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from celery import Celery
@@ -60,7 +61,8 @@ class CeleryQueue:
     def send(self, job_id: str) -> None:
         """As ``JobQueue.send``."""
         try:
-            self._app.send_task(RUN_JOB, args=(job_id,), queue=QUEUE, retry=False)
+            with self._connection() as connection:
+                self._app.send_task(RUN_JOB, args=(job_id,), queue=QUEUE, retry=False, connection=connection)
         except (OperationalError, RedisError, OSError) as error:
             raise UnavailableError("the queue does not answer") from error
 
@@ -79,8 +81,14 @@ class CeleryQueue:
     def _ask(self, question: Callable[[Any], Any]) -> Any:
         """The broker's answer to a question to its Redis client."""
         try:
-            with self._app.connection_for_write(connect_timeout=_SEND_SECONDS) as connection:
-                connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=_SEND_SECONDS)
+            with self._connection() as connection:
                 return question(connection.default_channel.client)
         except (OperationalError, RedisError, OSError) as error:
             raise UnavailableError("the queue does not answer") from error
+
+    @contextmanager
+    def _connection(self) -> Iterator[Any]:
+        """A connection of its own, made now or not at all: one from Celery's pool would keep trying for seconds."""
+        with self._app.connection_for_write(connect_timeout=_SEND_SECONDS) as connection:
+            connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=_SEND_SECONDS)
+            yield connection

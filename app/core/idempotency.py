@@ -72,9 +72,8 @@ class IdempotencyKeys:
 
     def finish(self, ticket: Ticket, answer: Answer) -> None:
         """Keep the answer; nothing happens where somebody else has taken over."""
-        values = {"status": answer.status, "headers": answer.headers, "body": answer.body}
         with self._database.write() as connection:
-            connection.execute(update(idempotency).where(*_mine(ticket)).values(values))
+            _keep(connection, ticket, answer)
 
     def abandon(self, ticket: Ticket) -> None:
         """Forget the key: there is no answer worth keeping."""
@@ -86,6 +85,21 @@ class IdempotencyKeys:
         limit = self._clock() - timedelta(seconds=seconds)
         with self._database.write() as connection:
             return connection.execute(delete(idempotency).where(idempotency.c.created_at < limit)).rowcount
+
+
+def finish_within(connection: Connection, ticket: Ticket, answer: Answer) -> None:
+    """Keep the answer in the transaction that makes it true, so that both happen or neither.
+
+    Raises:
+        ConflictError: somebody else has taken over; the transaction must be rolled back.
+    """
+    if not _keep(connection, ticket, answer):
+        raise _in_flight()
+
+
+def _keep(connection: Connection, ticket: Ticket, answer: Answer) -> bool:
+    values = {"status": answer.status, "headers": answer.headers, "body": answer.body}
+    return bool(connection.execute(update(idempotency).where(*_mine(ticket)).values(values)).rowcount)
 
 
 def _row(connection: Connection, owner: str, key: str) -> RowMapping | None:

@@ -23,7 +23,7 @@ class Settings(BaseSettings):
     database_url: str = Field(default="", description="SQLAlchemy URL; empty: SQLite in data_dir.")
     broker_url: str = Field(default="", description="Redis or Valkey; empty: the private one's socket in data_dir.")
     host: str = Field(default="127.0.0.1", description="Address that the API listens on.")
-    port: int = Field(default=8000, ge=0, le=65535)
+    port: int = Field(default=8000, ge=0, le=65535, description="Port that the API listens on.")
     max_upload_bytes: int = Field(default=64 * GIB, ge=1, description="Largest upload; beyond it 413.")
     max_json_bytes: int = Field(default=2**20, ge=1024, description="Largest JSON body; beyond it 413.")
     min_free_bytes: int = Field(default=256 * 2**20, ge=0, description="Uploads are refused (507) that leave less.")

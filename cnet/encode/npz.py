@@ -23,8 +23,8 @@ class Npz(Encoder):
 
     ``mask`` is ``numpy.packbits`` of what is kept: C order, most significant bit first, unused last bits 0.
     ``labels`` (uint8, or uint16 beyond 256 centroids) has one entry a kept weight, ``centroids`` is float32 (float64
-    for a float64 net). Without a quantizer ``labels`` holds the kept values themselves, in the smallest type that
-    holds all of them exactly and that the header names as ``values``, and there are no ``centroids``.
+    where a float64 net needs it). Without a quantizer ``labels`` holds the kept values themselves, in the smallest
+    type that holds all of them exactly and that the header names as ``values``, and there are no ``centroids``.
     """
 
     name: Literal["npz"] = "npz"

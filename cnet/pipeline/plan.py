@@ -40,8 +40,8 @@ class Plan:
 class TrainingPlan:
     """The parts that a job has only where it trains; the four trainings in the order in which they come.
 
-    Recovery and the fine-tuning of centroids run at a constant rate, by default a tenth of training's: the schedule
-    is written for the epochs of the fine-tuning, which are others.
+    Recovery and the fine-tuning of centroids start at training's rate, unless said otherwise, and fall to zero along
+    a cosine: the schedule of the fine-tuning is written for its epochs, which are others.
     """
 
     architecture: Architecture
@@ -70,6 +70,6 @@ class TrainingPlan:
 
 
 def _after(training: Training, recover: Recover, epochs: int) -> Training:
-    rate = recover.learning_rate or training.optimizer.learning_rate / 10
+    rate = recover.learning_rate or training.optimizer.learning_rate
     optimizer = training.optimizer.model_copy(update={"learning_rate": rate})
-    return training.model_copy(update={"epochs": epochs, "optimizer": optimizer, "schedule": Schedule()})
+    return training.model_copy(update={"epochs": epochs, "optimizer": optimizer, "schedule": Schedule(name="cosine")})

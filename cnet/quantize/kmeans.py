@@ -57,10 +57,21 @@ class KMeans(Quantizer):
         points = Points.of(np.asarray(values, dtype))
         if len(points.values) and not np.all(np.isfinite(points.values[[0, -1]])):  # NaN sorts to the end
             raise CheckpointError("weights that are NaN or infinite cannot be clustered", code="not_finite")
-        # Clusters are disjoint intervals of values of this type, so their means stay apart when rounded to it.
-        centroids = np.unique(cluster(points, limit).astype(dtype)) if len(points.values) > limit else points.values
-        labels = _nearest(np.asarray(values, dtype), centroids)
-        return _without_unused(labels, centroids)
+        given: npt.NDArray[np.floating] = np.asarray(values, dtype)
+        if len(points.values) <= limit:
+            exact = _as_float32(points.values, exactly=True)
+            return _without_unused(_nearest(given, points.values), exact)
+        # Clusters are disjoint intervals of values, so their means mostly stay apart when rounded.
+        centroids = np.unique(_as_float32(cluster(points, limit), exactly=False))
+        return _without_unused(_nearest(given, centroids), centroids)
+
+
+def _as_float32(values: npt.NDArray[np.floating], *, exactly: bool) -> npt.NDArray[np.floating]:
+    """Values as float32, the type of centroids; unchanged where it cannot hold them (``exactly``: to the bit)."""
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32)
+    fits = np.array_equal(narrow, values) if exactly else bool(np.all(np.isfinite(narrow)))
+    return narrow if fits else values
 
 
 def _nearest(values: npt.NDArray[np.floating], centroids: npt.NDArray[np.floating]) -> npt.NDArray[np.intp]:

@@ -82,6 +82,8 @@ class Baseline(Strict):
 class Recover(Strict):
     """Fine-tuning after pruning with pruned weights pinned at zero, then of the centroids after quantizing."""
 
-    epochs: Epochs = Field(default=5, description="Masked fine-tuning of the weights that are left; 0: none.")
+    epochs: Epochs = Field(default=10, description="Masked fine-tuning of the weights that are left; 0: none.")
     centroid_epochs: Epochs = Field(default=1, description="Fine-tuning of the shared centroids; 0: none.")
-    learning_rate: LearningRate | None = Field(default=None, description="Default: a tenth of training's.")
+    learning_rate: LearningRate | None = Field(
+        default=None, description="Where both start, before they fall along a cosine; default: as training's."
+    )

@@ -8,10 +8,13 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 from app.core.jobs import JobEvents
 from app.core.workers import Workers
 from tests.integration.conftest import LONG, TRAINING
 from tests.integration.small_job import submit_weights
+from tests.postgres import Cluster
 from tests.processes import Service, children_of, kill_now, processes_with, runners_of, service, until
 
 
@@ -205,4 +208,19 @@ def test_a_supervisor_that_wakes_up_too_late_changes_nothing(undisturbed: list[s
         until(lambda: first not in runners_of(job.id), 15, "the first runner's end")
         ended = running.ended(job.id)
         assert (ended.status, ended.attempt) == ("succeeded", 2)
+        assert running.bundles(job.id) == undisturbed
+
+
+@pytest.mark.postgres
+def test_a_job_survives_a_database_that_drops_its_connections(postgres: Cluster, undisturbed: list[str]) -> None:
+    """A PostgreSQL server that restarts ends no job."""
+    with service(postgres.fresh_database()) as running:
+        running.start_valkey()
+        running.start_worker()
+        job = running.submit(TRAINING)
+        running.in_epoch(job.id, 2)
+        with postgres.connect() as connection:
+            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        ended = running.ended(job.id)
+        assert (ended.status, ended.attempt) == ("succeeded", 1)
         assert running.bundles(job.id) == undisturbed

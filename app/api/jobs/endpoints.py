@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
@@ -16,14 +17,15 @@ from app.api.container import Container
 from app.api.dependencies import Core, Owner, documented
 from app.api.documents import IDEMPOTENCY_HEADER, JOB_BODY, PROBLEMS, binary
 from app.api.files import send_file
-from app.api.idempotency import idempotent
+from app.api.idempotency import Keeper, idempotent
 from app.api.jobs import service, watching
 from app.api.jobs.schemas import EventList, EventQuery, JobList, JobQuery, JobView, Validation, event_data
 from app.api.negotiation import prefers
 from app.api.pagination import page
-from app.core.jobs import Job
 
 router = APIRouter(prefix="/v1", tags=["jobs"], responses=PROBLEMS, dependencies=[documented])
+
+Act = Callable[[service.Also], JobView]
 
 _EVENT_TYPES = ("text/event-stream", "application/json")
 
@@ -39,7 +41,7 @@ _EVENT_TYPES = ("text/event-stream", "application/json")
 async def create(request: Request, core: Core, owner: Owner) -> Response:
     """Everything that can be checked is checked first: what is queued can be run."""
     body, document = await read_json(request, core.settings)
-    return await _accept(request, core, owner, body, lambda: service.submit(core, document, owner))
+    return await _accept(request, core, owner, body, lambda also: service.submit(core, document, owner, also))
 
 
 @router.post(
@@ -53,7 +55,7 @@ async def validate(request: Request, core: Core, owner: Owner) -> Response:
     """What a submission would say, and what the job would take."""
     body, document = await read_json(request, core.settings)
 
-    async def produce() -> Response:
+    async def produce(_: Keeper) -> Response:
         return json_answer(await run_in_threadpool(service.validate, core, document, owner))
 
     return await idempotent(request, core, owner, hashlib.sha256(body).hexdigest(), produce)
@@ -96,7 +98,7 @@ def delete(job_id: str, core: Core, owner: Owner) -> None:
 )
 async def cancel(request: Request, job_id: str, core: Core, owner: Owner) -> Response:
     """`409` when it has ended."""
-    return await _accept(request, core, owner, b"", lambda: service.cancel(core, job_id, owner))
+    return await _accept(request, core, owner, b"", lambda _: service.cancel(core, job_id, owner))
 
 
 @router.post(
@@ -109,7 +111,7 @@ async def cancel(request: Request, job_id: str, core: Core, owner: Owner) -> Res
 )
 async def retry(request: Request, job_id: str, core: Core, owner: Owner) -> Response:
     """A new job with the same specification. `409` while the old one has not ended."""
-    return await _accept(request, core, owner, b"", lambda: service.retry(core, job_id, owner))
+    return await _accept(request, core, owner, b"", lambda also: service.retry(core, job_id, owner, also))
 
 
 @router.get(
@@ -152,17 +154,20 @@ def logs(request: Request, job_id: str, core: Core, owner: Owner) -> Response:
     return send_file(request, service.log(core, job_id, owner))
 
 
-async def _accept(request: Request, core: Container, owner: str, body: bytes, act: Callable[[], Job]) -> Response:
+async def _accept(request: Request, core: Container, owner: str, body: bytes, act: Act) -> Response:
     """Do something with a job, in a thread, once for each idempotency key."""
 
-    def answer() -> Response:
-        view = service.show(core, act())
-        return json_answer(view, 202, {"Location": view.urls.self})
-
-    async def produce() -> Response:
-        return await run_in_threadpool(answer)
+    async def produce(keeper: Keeper) -> Response:
+        view = await run_in_threadpool(act, lambda connection, made: keeper.keep(connection, _accepted(made)))
+        response = _accepted(view)
+        response.background = BackgroundTask(service.publish, core)
+        return response
 
     return await idempotent(request, core, owner, hashlib.sha256(body).hexdigest(), produce)
+
+
+def _accepted(view: JobView) -> Response:
+    return json_answer(view, 202, {"Location": view.urls.self})
 
 
 def _event_list(core: Container, job_id: str, after: int, limit: int) -> Response:

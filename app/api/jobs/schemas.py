@@ -78,7 +78,7 @@ class JobView(BaseModel):
     started_at: str | None
     ended_at: str | None
     expires_at: str | None
-    attempt: int = Field(description="Rises with each claim by a worker; 0 while it never ran.")
+    attempt: int = Field(description="Starts at 1 and rises with each later claim by a worker.")
     queue_position: int | None = Field(description="Queued jobs before it; null unless queued.")
     error: JobError | None
     urls: JobUrls
@@ -91,11 +91,12 @@ class JobView(BaseModel):
     def of(cls, job: Job, queue_position: int | None) -> Self:
         """From its row."""
         error = JobError(code=job.error_code, detail=job.error_detail or "") if job.error_code else None
-        same = ("id", "name", "labels", "status", "phase", "progress", "spec", "attempt", "selected", "worker")
+        same = ("id", "name", "labels", "status", "phase", "progress", "spec", "selected", "worker")
         times = ("created_at", "queued_at", "started_at", "ended_at", "expires_at")
         return cls(
             **{name: getattr(job, name) for name in same},
             **{name: rfc3339(getattr(job, name)) for name in times},
+            attempt=max(job.attempt, 1),  # of a job that never ran: the one to come
             queue_position=queue_position,
             error=error,
             urls=JobUrls.of(job.id),

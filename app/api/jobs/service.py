@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from typing import Any
+
+from sqlalchemy import Connection
 
 from app.api.container import Container
 from app.api.files import Download
@@ -19,8 +22,12 @@ from app.core.jobs.store import JobFilter
 _ID = re.compile(ID_PATTERN)
 
 
-def submit(core: Container, document: Any, owner: str) -> Job:
-    """Check a specification, keep the job, tell the queue.
+Also = Callable[[Connection, JobView], None]
+"""What is done in the transaction that makes a job."""
+
+
+def submit(core: Container, document: Any, owner: str, also: Also) -> JobView:
+    """Check a specification and keep the job. The queue is told by ``publish``, after the answer.
 
     Raises:
         TooManyError: the owner has ``max_active_jobs`` already.
@@ -30,9 +37,15 @@ def submit(core: Container, document: Any, owner: str) -> Job:
     most = core.settings.max_active_jobs
     if core.jobs.count_active(owner) >= most:
         raise TooManyError(f"{most} jobs of yours have not ended yet; that many are taken at a time: wait for one")
-    job = core.jobs.create(_new(core, checked, owner))
-    core.outbox.publish()  # a broker that does not answer is no failure: the reaper sends it later
-    return job
+    before = core.jobs.count_queued()
+    new = _new(core, checked, owner)
+    job = core.jobs.create(new, lambda connection, made: also(connection, JobView.of(made, before)))
+    return JobView.of(job, before)
+
+
+def publish(core: Container) -> None:
+    """Tell the queue of what was submitted. A broker that does not answer is no failure: the reaper sends it later."""
+    core.outbox.publish()
 
 
 def validate(core: Container, document: Any, owner: str) -> Validation:
@@ -67,22 +80,22 @@ def find(core: Container, owner: str, query: JobQuery) -> list[Job]:
     return core.jobs.find(owner, wanted, query.limit + 1, query.after)
 
 
-def cancel(core: Container, job_id: str, owner: str) -> Job:
+def cancel(core: Container, job_id: str, owner: str) -> JobView:
     """Ask a job to end. Asking again is no error. Raises ConflictError (``already_ended``)."""
     job = get(core, job_id, owner)
     asked = core.lifecycle.request_cancel(job.id)
     if asked is None:
         raise ConflictError(f"the job {job_id} has ended already: it is {get(core, job_id, owner).status}",
                             code="already_ended")  # fmt: skip
-    return asked
+    return show(core, asked)
 
 
-def retry(core: Container, job_id: str, owner: str) -> Job:
+def retry(core: Container, job_id: str, owner: str, also: Also) -> JobView:
     """A new job with the specification of one that has ended. Raises ConflictError (``not_ended``)."""
     job = get(core, job_id, owner)
     if not job.status.final:
         raise ConflictError(f"the job {job_id} is still {job.status}: cancel it first", code="not_ended")
-    return submit(core, job.spec, owner)
+    return submit(core, job.spec, owner, also)
 
 
 def delete(core: Container, job_id: str, owner: str) -> None:

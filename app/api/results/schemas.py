@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-ModelFormat = Literal["safetensors", "npz"]
+_GROWING = ConfigDict(extra="allow")  # numbers that a newer worker adds are shown, not dropped
 
 
 class PointQuery(BaseModel):
@@ -23,6 +23,8 @@ class ModelQuery(PointQuery):
 
 class BaselineResult(BaseModel):
     """The net before compression."""
+
+    model_config = _GROWING
 
     accuracy: float | None
     loss: float | None
@@ -46,6 +48,8 @@ class PartBytes(BaseModel):
 
 class Point(BaseModel):
     """One compressed net: what was asked for, what came out, what it costs."""
+
+    model_config = _GROWING
 
     index: int
     sparsity_requested: float

@@ -59,12 +59,12 @@ class Lifecycle:
         }
         with self._database.write() as connection:
             free = (jobs.c.status == Status.QUEUED) & ~jobs.c.cancel_requested & jobs.c.deleted_at.is_(None)
-            if not _changed(connection, update(jobs).where(jobs.c.id == job_id, free).values(values)):
+            taken = update(jobs).where(jobs.c.id == job_id, free).values(values).returning(jobs.c.attempt)
+            row = connection.execute(taken).first()
+            if row is None:
                 return None
-            row = connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one()
-            job = Job.from_row(row)
-            append(connection, job_id, now, [("status", {"status": Status.RUNNING, "attempt": job.attempt})])
-            return job
+            append(connection, job_id, now, [("status", {"status": Status.RUNNING, "attempt": row.attempt})])
+            return Job.from_row(connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one())
 
     def renew(self, job_id: str, attempt: int, lease_seconds: float) -> Lease | None:
         """Prolong the lease and learn whether to stop. None where the lease is lost: the run must end at once."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from typing import cast
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
@@ -33,8 +35,8 @@ class Jobs:
         self._clock = clock
         self._retention = timedelta(days=retention_days) if retention_days else None
 
-    def create(self, new: NewJob) -> Job:
-        """A queued job, its outbox row and its first event, in one transaction."""
+    def create(self, new: NewJob, also: Callable[[Connection, Job], None] | None = None) -> Job:
+        """A queued job, its outbox row and its first event, in one transaction; ``also`` is done within it."""
         now = self._clock()
         job_id = new_id("job")
         values = {
@@ -51,7 +53,10 @@ class Jobs:
             connection.execute(insert(jobs).values(values))
             connection.execute(insert(outbox).values(job_id=job_id, created_at=now))
             append(connection, job_id, now, [("status", {"status": Status.QUEUED})])
-            return _one(connection, jobs.c.id == job_id) or _vanished(job_id)
+            job = _one(connection, jobs.c.id == job_id) or _vanished(job_id)
+            if also is not None:
+                also(connection, job)
+            return job
 
     def get(self, job_id: str, owner: str | None = None) -> Job | None:
         """The job, unless deleted; with ``owner``, only that owner's."""
@@ -69,9 +74,7 @@ class Jobs:
         if wanted.checkpoint_id is not None:
             query = query.where(jobs.c.checkpoint_id == wanted.checkpoint_id)
         if wanted.label is not None:
-            key, value = wanted.label
-            member = jobs.c.labels[key].as_string()
-            query = query.where(member.is_not(None) if value is None else member == value)
+            query = query.where(self._has_label(*wanted.label))
         if after is not None:
             query = query.where(jobs.c.id < after)
         query = query.order_by(jobs.c.id.desc()).limit(limit)
@@ -115,6 +118,15 @@ class Jobs:
         with self._database.read() as connection:
             moment: datetime | None = connection.execute(query).scalar_one()
             return moment
+
+    def _has_label(self, key: str, value: str | None) -> ColumnElement[bool]:
+        """Whether a job has this label, of any characters: SQLite's JSON paths cannot quote them all."""
+        if self._database.engine.dialect.name == "sqlite":
+            row = func.json_each(jobs.c.labels).table_valued("key", "value")
+            same = (row.c.key == key) if value is None else (row.c.key == key) & (row.c.value == value)
+            return select(row.c.key).where(same).exists()
+        member = cast(ColumnElement[str], jobs.c.labels[key].as_string())
+        return member.is_not(None) if value is None else member == value
 
     def _count(self, condition: ColumnElement[bool]) -> int:
         with self._database.read() as connection:

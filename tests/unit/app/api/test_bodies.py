@@ -30,6 +30,12 @@ def test_upload_over_the_limit(begin: Start, declared: bool) -> None:
     assert bench.leftovers() == []
 
 
+def test_json_over_the_limit_without_a_length(begin: Start) -> None:
+    """A chunked JSON body over its limit is 413, too."""
+    bench = begin(max_json_bytes=1024)
+    check_problem(bench.client.post("/v1/jobs", content=chunked(b" " * 1025, 100)), 413, "too_large")
+
+
 def test_declared_size_is_refused_unread(begin: Start) -> None:
     """A declared length over the limit is refused before the body is asked for."""
     bench = begin(max_upload_bytes=1000)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -108,8 +110,6 @@ def test_any_content_in_any_pieces(data: bytes, size: int) -> None:
 def test_any_garbage_is_refused_or_read(body: bytes) -> None:
     """No body makes the parser fail otherwise than by its one error."""
     file = FilePart(TYPE)
-    try:
+    with suppress(BadRequestError):
         file.feed(b"--BOUND\r\n" + body)
         file.finish()
-    except BadRequestError as error:
-        assert error.code == "bad_multipart"

@@ -101,7 +101,10 @@ def test_validation_says_where(bench: Bench) -> None:
 
 def test_wrong_method_names_the_right_ones(bench: Bench) -> None:
     """405 keeps the header Allow."""
-    assert "POST" in bench.client.get("/v1/jobs:validate").headers["allow"]
+    assert bench.client.get("/v1/jobs:validate").headers["allow"] == "POST"
+    assert bench.client.put("/v1/jobs").headers["allow"] == "GET, POST"
+    assert bench.client.put("/v1/checkpoints/ckpt_0").headers["allow"] == "GET, DELETE"
+    assert bench.client.post("/v1/jobs/job_0/bundle").headers["allow"] == "GET, HEAD"
 
 
 @pytest.mark.parametrize(

@@ -190,3 +190,21 @@ def test_one_number_or_a_list_of_clusters() -> None:
     assert KMEANS.levels() == (256,)
     assert QUANTIZERS.create("kmeans", clusters=16).levels() == (16,)
     assert QUANTIZERS.create("kmeans", clusters=[16, 4]).levels() == (16, 4)
+
+
+def test_float64_values_get_float32_centroids() -> None:
+    """The contract's centroids are float32, whatever the net's own type."""
+    values = np.random.default_rng(3).normal(size=1000)
+
+    codebook = QUANTIZERS.create("kmeans").quantize(values, 16)
+
+    assert codebook.centroids.dtype == np.float32
+
+
+@pytest.mark.parametrize("values", [np.array([1e300, -1e300, 0.1, 0.2]), np.array([0.1, 0.2])])
+def test_float64_centroids_only_where_float32_cannot_hold_them(values: npt.NDArray[np.float64]) -> None:
+    """Values that are kept exactly, or that are out of float32's range, stay float64."""
+    codebook = QUANTIZERS.create("kmeans").quantize(values, 16)
+
+    np.testing.assert_array_equal(codebook.centroids[codebook.labels], values)
+    assert codebook.centroids.dtype == np.float64

@@ -1,0 +1,58 @@
+# Each target does all of its own set-up: `make demo` and `make test` work in a fresh clone.
+#
+# PIP_ARGS   more arguments for pip, such as an index that has PyTorch without CUDA
+# PYTEST     more arguments for pytest, such as tests/unit/cnet
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+PACKAGES := cnet app worker
+PIP_ARGS ?=
+PYTEST ?=
+
+# The first interpreter that is new enough and runs at all.
+FIND_PYTHON = for python in python3 python3.13 python3.12 python3.11; do \
+	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo $$python; break; fi; done
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo up test lint format clean
+
+help: ## show the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+install: $(STAMP) ## build .venv with everything in it
+
+$(STAMP): pyproject.toml constraints.txt
+	@python=$$($(FIND_PYTHON)); \
+	if [ -z "$$python" ]; then \
+		echo "cnet needs Python 3.11 or newer; on Debian and Ubuntu: apt install python3 python3-venv" >&2; exit 1; fi; \
+	if ! $$python -c 'import venv, ensurepip' >/dev/null 2>&1; then \
+		echo "$$python cannot make virtual environments; on Debian and Ubuntu: apt install $$($$python -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')" >&2; exit 1; fi; \
+	if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+		echo "making $(VENV) with $$($$python --version)"; rm -rf $(VENV); $$python -m venv $(VENV) || { rm -rf $(VENV); exit 1; }; fi
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[server,train,dev]'
+	@touch $@
+
+demo: $(STAMP) ## train a net, compress it through the service, prove what came out
+	@$(BIN)/cnet demo
+
+up: $(STAMP) ## run the service on http://127.0.0.1:8000, state in ./data
+	@$(BIN)/cnet up
+
+# One thread a process: pytest runs one process a core.
+test: $(STAMP) ## run all tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST)
+
+lint: $(STAMP) ## check style, types and imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(STAMP) ## put the code into its form
+	$(BIN)/ruff check --fix --quiet .
+	$(BIN)/ruff format .
+
+clean: ## remove what these targets made, but not ./data
+	rm -rf $(VENV) demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

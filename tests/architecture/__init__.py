@@ -1,0 +1,1 @@
+"""The shape of the code, and that documents say what is so."""

@@ -1,0 +1,40 @@
+"""Who imports whom, and what starts in a blink."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.repository import ROOT
+
+
+def test_dependencies_point_down() -> None:
+    """import-linter's contracts in pyproject.toml hold."""
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        ("import cnet", {"torch", "sklearn", "fastapi", "sqlalchemy", "celery", "redis"}),
+        ("import cnet; from cnet.client import Client", {"torch", "fastapi", "sqlalchemy", "celery"}),
+        ("from cnet.spec import JobSpec; JobSpec.model_json_schema()", {"torch", "sklearn"}),
+        ("import app.main; app.main.create_app()", {"torch", "sklearn"}),
+        ("import worker.supervisor, worker.celery_app", {"torch", "sklearn", "fastapi"}),
+        ("import app.cli", {"torch", "numpy", "pydantic", "cnet", "fastapi", "sqlalchemy", "rich.progress"}),
+    ],
+)
+def test_a_fresh_process_does_not_load_what_it_does_not_need(statement: str, absent: set[str], tmp_path: Path) -> None:
+    """PyTorch loads where a net is trained and nowhere else; a command loads what it works with."""
+    code = f"{statement}\nimport sys\nprint(*sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert absent.isdisjoint(done.stdout.split())

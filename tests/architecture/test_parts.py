@@ -1,0 +1,65 @@
+"""The catalogue, spelled out: a part that is lost, or registered by accident, shows here."""
+
+from __future__ import annotations
+
+import cnet
+from cnet.encode import ENCODERS
+from cnet.methods import METHODS
+from cnet.prune import PRUNERS
+from cnet.quantize import QUANTIZERS
+from cnet.training.architectures import ARCHITECTURES
+from cnet.training.datasets import DATASETS
+from tests.repository import ROOT
+
+PARTS = {
+    "methods": (METHODS, ("cnet", "none")),
+    "prune": (PRUNERS, ("magnitude",)),
+    "quantize": (QUANTIZERS, ("kmeans", "none")),
+    "encode": (ENCODERS, ("npz",)),
+    "training/architectures": (
+        ARCHITECTURES,
+        (
+            *("lenet300_100", "lenet5"),
+            *("resnet110", "resnet20", "resnet32", "resnet44", "resnet56"),
+            "vgg16_cifar",
+        ),
+    ),
+    "training/datasets": (DATASETS, ("digits",)),
+}
+
+
+def test_the_registries_hold_exactly_these_parts() -> None:
+    """Every part that the documentation names, and no other."""
+    found = {folder: registry.names() for folder, (registry, _) in PARTS.items()}
+
+    assert found == {folder: names for folder, (_, names) in PARTS.items()}
+
+
+def test_every_part_says_what_it_is_and_where_it_comes_from() -> None:
+    """A summary of one sentence, a source, and a schema with a description for each unobvious parameter."""
+    for registry, _ in PARTS.values():
+        for row in registry.describe():
+            assert row["summary"].endswith("."), row["name"]
+            assert row["source"], row["name"]
+            assert row["parameters"]["type"] == "object", row["name"]
+
+
+def test_a_part_lives_in_its_folder() -> None:
+    """Registered classes come from one module each, in the folder of their kind."""
+    for folder, (registry, names) in PARTS.items():
+        for name in names:
+            module = registry.get(name).__module__.split(".")
+            assert (ROOT / "cnet" / folder / f"{module[-1]}.py").is_file(), name
+
+
+def test_the_public_names_of_the_library() -> None:
+    """What ``from cnet import *`` gives is a promise."""
+    expected = {
+        *("Bundle", "open_bundle"),
+        *("ArchitectureMismatchError", "BundleError", "CheckpointError", "CnetError", "ConstraintNotMetError"),
+        *("DatasetError", "SpecError", "StoppedError", "TrainingError"),
+    }
+
+    assert set(cnet.__all__) == expected
+    assert all(hasattr(cnet, name) for name in expected)
+    assert cnet.__version__

@@ -1,0 +1,60 @@
+"""Data sets over HTTP, read by the real box."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cnet.training.datasets import DATASETS
+from tests.api_bench import Bench, add_job, npz, small_dataset
+from tests.unit.app.api.test_problems import check_problem
+
+
+def test_upload_and_read_back(bench: Bench) -> None:
+    """What was uploaded is described and listed."""
+    made = bench.client.post("/v1/datasets?filename=d.npz", content=small_dataset()).json()
+    assert made["splits"] == {"train": 40, "test": 20}
+    assert (made["input_shape"], made["classes"], made["dtype"], made["format"]) == ([1, 8, 8], 10, "uint8", "npz")
+    assert bench.client.get(f"/v1/datasets/{made['id']}").json() == made
+    assert bench.client.get("/v1/datasets").json()["data"] == [made]
+
+
+def test_whole_set_is_split_and_said_so(bench: Bench) -> None:
+    """With ``x`` and ``y`` alone a split is made, and a warning says it."""
+    body = npz(x=np.zeros((50, 8, 8), np.uint8), y=np.arange(50) % 5)
+    made = bench.client.post("/v1/datasets", content=body).json()
+    assert made["splits"] == {"train": 40, "test": 10}
+    assert made["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (npz(x_train=np.zeros((4, 8, 8), np.uint8)), "missing_arrays"),
+        (npz(x=np.zeros((4, 8, 8), np.uint8), y=np.arange(3)), "length_mismatch"),
+        (npz(x=np.zeros((4,), np.uint8), y=np.arange(4)), "bad_shape"),
+        (npz(x=np.zeros((4, 8, 8), np.uint8), y=np.full(4, -1)), "bad_labels"),
+        (npz(x=np.full((10, 8, 8), np.nan), y=np.zeros(10, int)), "not_finite"),
+    ],
+)
+def test_refused_files(bench: Bench, body: bytes, code: str) -> None:
+    """What cannot be a data set is 422 with its code."""
+    check_problem(bench.client.post("/v1/datasets", content=body), 422, code)
+
+
+def test_delete_waits_for_jobs(bench: Bench) -> None:
+    """While a job that has not ended needs it, deleting is 409."""
+    made = bench.client.post("/v1/datasets", content=small_dataset()).json()
+    job = add_job(bench, dataset_id=made["id"])
+    check_problem(bench.client.delete(f"/v1/datasets/{made['id']}"), 409, "in_use")
+    bench.client.delete(f"/v1/jobs/{job.id}")
+    assert bench.client.delete(f"/v1/datasets/{made['id']}").status_code == 204
+    check_problem(bench.client.get(f"/v1/datasets/{made['id']}"), 404, "not_found")
+
+
+@pytest.mark.parametrize("name", DATASETS.names())
+def test_builtin_facts_are_those_of_the_data(name: str) -> None:
+    """Shape and classes of a built-in set are known without loading it, and true."""
+    builtin = DATASETS.create(name)
+    data = builtin.load()
+    assert (builtin.input_shape, builtin.classes) == (data.input_shape, data.classes)

@@ -1,0 +1,148 @@
+"""What is checked of a job before it is queued, and what is estimated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cnet.weights import Tensor, Weights
+from tests.api_bench import Bench, add_checkpoint, architecture_weights, lenet, npz, small_dataset
+from tests.unit.app.api.test_problems import check_problem
+
+BAD_SPECS: list[tuple[dict[str, Any], list[Any], str]] = [
+    ({"sparsity": 0.9}, ["sparsity"], "Extra"),
+    ({"prune": {"name": "magnitude", "sparsity": 1.5}}, ["prune", "sparsity", 0], "less than"),
+    ({"prune": {"name": "magnitude", "sparsity": "0.9"}}, ["prune", "sparsity", 0], "number"),
+    ({"prune": {"name": "nope"}}, ["prune"], "magnitude"),
+    ({"quantize": {"name": "kmeans", "clusters": 0}}, ["quantize", "clusters", 0], "greater"),
+    ({"name": "a\u0000b"}, ["name"], "control"),
+    ({"labels": {"k": "a\nb"}}, ["labels", "k"], "control"),
+    ({"name": "x" * 201}, ["name"], "200"),
+    ({"time_limit": 10**9}, ["time_limit"], "allows"),
+    ({"dataset": "digits"}, [], "architecture"),
+]
+
+
+@pytest.mark.parametrize(("part", "loc", "says"), BAD_SPECS)
+@pytest.mark.parametrize("route", ["/v1/jobs", "/v1/jobs:validate"])
+def test_bad_spec(bench: Bench, route: str, part: dict[str, Any], loc: list[Any], says: str) -> None:
+    """Submitting and validating say the same: where and what; nothing is queued."""
+    problem = check_problem(bench.client.post(route, json={"checkpoint": lenet(bench), **part}), 422, "invalid_spec")
+    assert any(row["loc"] == loc and says in row["msg"] for row in problem["errors"]), problem["errors"]
+    assert bench.queue.sent == []
+
+
+def test_all_that_is_wrong_is_said_at_once(bench: Bench) -> None:
+    """Every issue of a spec is in one answer."""
+    spec = {"checkpoint": 5, "prune": {"name": "magnitude", "sparsity": 2}, "more": 1}
+    problem = bench.client.post("/v1/jobs", json=spec).json()
+    assert len(problem["errors"]) == 3
+
+
+def digits_job(checkpoint: str | None, name: str = "lenet300_100", **more: Any) -> dict[str, Any]:
+    """A spec that trains on the digits."""
+    return {"checkpoint": checkpoint, "architecture": {"name": name}, "dataset": "digits", **more}
+
+
+def test_architecture_that_does_not_match(bench: Bench) -> None:
+    """Missing, unexpected and mismatched tensors are listed."""
+    weights = architecture_weights("lenet300_100")
+    first, *rest = weights.tensors
+    wrong = Tensor(first.name, "float32", np.zeros((2, 2), np.float32))
+    extra = Tensor("extra.weight", "float32", np.zeros((2, 2), np.float32))
+    gone = rest.pop(0)
+    made = add_checkpoint(bench, Weights.select([wrong, *rest, extra]))
+    problem = check_problem(bench.client.post("/v1/jobs", json=digits_job(made.id)), 422, "architecture_mismatch")
+    assert problem["missing"] == [gone.name]
+    assert problem["unexpected"] == ["extra.weight"]
+    assert first.name in problem["mismatched"][0]
+
+
+def test_labels_that_the_net_has_no_class_for(bench: Bench) -> None:
+    """A net of fewer outputs than the data has classes is refused, at submit and validate."""
+    made = add_checkpoint(bench, architecture_weights("lenet300_100", classes=5))
+    for route in ("/v1/jobs", "/v1/jobs:validate"):
+        check_problem(bench.client.post(route, json=digits_job(made.id)), 422, "labels_out_of_range")
+
+
+def test_data_set_of_another_shape(bench: Bench) -> None:
+    """A data set of larger images does not fit the checkpoint's first layer."""
+    data = bench.client.post("/v1/datasets", content=small_dataset(side=12)).json()
+    spec = {**digits_job(lenet(bench)), "dataset": data["id"]}
+    check_problem(bench.client.post("/v1/jobs", json=spec), 422, "architecture_mismatch")
+
+
+def test_images_too_small_for_the_net(bench: Bench) -> None:
+    """A net that the images are too small for is refused when nothing is uploaded, too."""
+    body = npz(x=np.zeros((20, 2, 2), np.uint8), y=np.arange(20) % 2)
+    data = bench.client.post("/v1/datasets", content=body).json()
+    spec = {"architecture": {"name": "lenet5"}, "dataset": data["id"]}
+    assert bench.client.post("/v1/jobs", json=spec).status_code == 422
+
+
+def test_uploaded_data_set_is_used(bench: Bench) -> None:
+    """A job on an uploaded data set names it, so that it cannot be deleted meanwhile."""
+    data = bench.client.post("/v1/datasets", content=small_dataset()).json()
+    spec = {**digits_job(lenet(bench)), "dataset": data["id"]}
+    assert bench.client.post("/v1/jobs", json=spec).status_code == 202
+    check_problem(bench.client.delete(f"/v1/datasets/{data['id']}"), 409, "in_use")
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"checkpoint": "ckpt_0"},
+        {"checkpoint": "../../etc/passwd"},
+        digits_job(None) | {"dataset": "ds_0"},
+        digits_job(None) | {"dataset": "mnist"},
+    ],
+)
+def test_what_is_named_must_be_there(bench: Bench, spec: dict[str, Any]) -> None:
+    """An unknown checkpoint or data set is 404 and says which."""
+    check_problem(bench.client.post("/v1/jobs", json=spec), 404, "not_found")
+
+
+def test_preprocess_of_other_channels(bench: Bench) -> None:
+    """``preprocess`` has one value, or one a channel."""
+    spec = digits_job(lenet(bench), preprocess={"mean": [0.1, 0.2, 0.3], "std": [1]})
+    problem = check_problem(bench.client.post("/v1/jobs", json=spec), 422, "invalid_spec")
+    assert problem["errors"][0]["loc"] == ["preprocess", "mean"]
+
+
+def test_estimate_of_a_sweep(bench: Bench) -> None:
+    """Points, epochs and sizes follow from the spec and the checkpoint."""
+    spec = digits_job(
+        lenet(bench),
+        training={"epochs": 3},
+        recover={"epochs": 2, "centroid_epochs": 1},
+        prune={"name": "magnitude", "sparsity": [0.8, 0.9]},
+        quantize={"name": "kmeans", "clusters": [4, 8, 16]},
+    )
+    answer = bench.client.post("/v1/jobs:validate", json=spec).json()
+    assert (answer["valid"], answer["warnings"]) == (True, [])
+    estimate = answer["estimate"]
+    assert estimate["points"] == 6
+    assert estimate["epochs"] == {"baseline": 0, "finetune": 3, "recover": 4, "centroids": 6, "total": 13}
+    assert estimate["compressible_parameters"] == 64 * 300 + 300 * 100 + 100 * 10
+    assert estimate["parameters"] == estimate["compressible_parameters"] + 410
+    assert estimate["raw_bytes"] == 4 * estimate["parameters"]
+    assert estimate["disk_bytes"] > estimate["raw_bytes"]
+    assert bench.client.get("/v1/jobs").json()["data"] == []
+
+
+def test_estimate_from_scratch(bench: Bench) -> None:
+    """Without a checkpoint the net's size follows from the architecture, and the baseline's epochs count."""
+    spec = digits_job(None, "resnet20", training={"epochs": 1}, baseline={"epochs": 7})
+    estimate = bench.client.post("/v1/jobs:validate", json=spec).json()["estimate"]
+    assert estimate["epochs"]["baseline"] == 7
+    assert estimate["parameters"] > estimate["compressible_parameters"] > 0
+
+
+def test_validation_warns(bench: Bench) -> None:
+    """Patterns that match nothing, and nets with nothing to compress, are told before the run."""
+    spec: dict[str, Any] = {"checkpoint": lenet(bench), "compressible": {"exclude": ["nothing.*"]}}
+    assert "nothing.*" in bench.client.post("/v1/jobs:validate", json=spec).json()["warnings"][0]
+    spec["compressible"] = {"exclude": ["*"]}
+    assert "no tensor" in bench.client.post("/v1/jobs:validate", json=spec).json()["warnings"][0]

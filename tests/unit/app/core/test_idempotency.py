@@ -1,0 +1,116 @@
+"""Idempotency keys in the database."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+
+import pytest
+
+from app.core.db.engine import Database
+from app.core.errors import ConflictError, IdempotencyMismatchError
+from app.core.idempotency import Answer, IdempotencyKeys, Ticket, finish_within
+from tests.unit.app.core.conftest import HeldClock
+
+PRINT, OTHER = "0" * 64, "1" * 64
+ANSWER = Answer(202, {"location": "/x"}, "{}")
+
+
+def ticket(keys: IdempotencyKeys, key: str = "k") -> Ticket:
+    """The right to answer."""
+    begun = keys.begin("ann", key, PRINT, 60)
+    assert isinstance(begun, Ticket)
+    return begun
+
+
+def test_answer_is_kept(sqlite: Database) -> None:
+    """The second request gets the first one's answer."""
+    keys = IdempotencyKeys(sqlite)
+    keys.finish(ticket(keys), ANSWER)
+    assert IdempotencyKeys(sqlite).begin("ann", "k", PRINT, 60) == ANSWER
+
+
+def test_other_request_is_refused(sqlite: Database) -> None:
+    """Another fingerprint is refused, finished or not."""
+    keys = IdempotencyKeys(sqlite)
+    begun = ticket(keys)
+    with pytest.raises(IdempotencyMismatchError):
+        keys.begin("ann", "k", OTHER, 60)
+    keys.finish(begun, ANSWER)
+    with pytest.raises(IdempotencyMismatchError):
+        keys.begin("ann", "k", OTHER, 60)
+
+
+def test_request_in_flight_is_waited_for(sqlite: Database, clock: HeldClock) -> None:
+    """Until its patience is over, a request without an answer holds the key; then the next one takes it."""
+    keys = IdempotencyKeys(sqlite, clock)
+    lost = ticket(keys)
+    clock.advance(59)
+    with pytest.raises(ConflictError, match="still being answered"):
+        ticket(keys)
+    clock.advance(2)
+    taken = ticket(keys)
+    keys.finish(lost, Answer(500, {}, "late"))
+    keys.abandon(lost)
+    keys.finish(taken, ANSWER)
+    assert keys.begin("ann", "k", PRINT, 60) == ANSWER
+
+
+def test_answer_is_kept_with_what_made_it_true(sqlite: Database, clock: HeldClock) -> None:
+    """Within a caller's transaction the answer is kept where that commits; whoever was overtaken is told."""
+    keys = IdempotencyKeys(sqlite, clock)
+    lost = ticket(keys)
+    clock.advance(61)
+    taken = ticket(keys)
+    with pytest.raises(ConflictError), sqlite.write() as connection:
+        finish_within(connection, lost, Answer(202, {}, "late"))
+    with suppress(LookupError), sqlite.write() as connection:
+        finish_within(connection, taken, Answer(202, {}, "rolled back"))
+        raise LookupError
+    with sqlite.write() as connection:
+        finish_within(connection, taken, ANSWER)
+    assert keys.begin("ann", "k", PRINT, 60) == ANSWER
+
+
+def test_abandoned_key_is_free(sqlite: Database) -> None:
+    """After abandoning, another request may use the key."""
+    keys = IdempotencyKeys(sqlite)
+    keys.abandon(ticket(keys))
+    assert isinstance(keys.begin("ann", "k", OTHER, 60), Ticket)
+
+
+def test_finished_answer_is_not_abandoned(sqlite: Database) -> None:
+    """What was answered stays."""
+    keys = IdempotencyKeys(sqlite)
+    begun = ticket(keys)
+    keys.finish(begun, ANSWER)
+    keys.abandon(begun)
+    assert keys.begin("ann", "k", PRINT, 60) == ANSWER
+
+
+def test_old_keys_are_forgotten(sqlite: Database, clock: HeldClock) -> None:
+    """After their time keys may be used anew."""
+    keys = IdempotencyKeys(sqlite, clock)
+    keys.finish(ticket(keys), ANSWER)
+    clock.advance(100)
+    ticket(keys, "young")
+    assert keys.forget(50) == 1
+    assert isinstance(keys.begin("ann", "k", OTHER, 60), Ticket)
+
+
+def test_one_of_many_answers(sqlite: Database) -> None:
+    """Of requests that come at once exactly one gets the right to answer."""
+    tickets, conflicts = [], []
+
+    def run() -> None:
+        try:
+            tickets.append(IdempotencyKeys(sqlite).begin("ann", "k", PRINT, 60))
+        except ConflictError as error:
+            conflicts.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(tickets), len(conflicts)) == (1, 5)

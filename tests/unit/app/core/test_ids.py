@@ -1,0 +1,32 @@
+"""Ids."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from app.api.pagination import ID_PATTERN
+from app.core.ids import new_id
+
+
+@pytest.mark.parametrize("prefix", ["ckpt", "ds", "job", "key"])
+def test_form(prefix: str) -> None:
+    """A prefix, then 26 characters; the API takes it in lists."""
+    made = new_id(prefix)
+    assert re.fullmatch(rf"{prefix}_[0-9a-hjkmnp-tv-z]{{26}}", made)
+    assert re.fullmatch(ID_PATTERN, made)
+    assert len(made) <= 40
+
+
+def test_ids_differ() -> None:
+    """Many ids of one moment are all different."""
+    assert len({new_id("job") for _ in range(10_000)}) == 10_000
+
+
+def test_ids_sort_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later id is greater, whatever its random part."""
+    moments = iter(range(10**18, 10**18 + 100 * 10**6, 10**6))
+    monkeypatch.setattr("app.core.ids.time.time_ns", lambda: next(moments))
+    made = [new_id("job") for _ in range(100)]
+    assert made == sorted(made)

@@ -1,0 +1,71 @@
+"""API keys."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import select
+
+from app.core.db.engine import Database
+from app.core.db.tables import api_keys
+from app.core.keys import ApiKey, ApiKeys, Scope
+
+
+def test_key_is_known_by_its_secret_alone(sqlite: Database) -> None:
+    """The secret finds the key; anything else finds nothing."""
+    keys = ApiKeys(sqlite)
+    key, secret = keys.create("ann")
+    assert keys.check(secret) == key
+    for wrong in ("", key.id, secret[:-1], secret.upper()):
+        assert keys.check(wrong) is None
+
+
+def test_secret_is_not_stored(sqlite: Database) -> None:
+    """No column holds the secret."""
+    _, secret = ApiKeys(sqlite).create("ann")
+    with sqlite.read() as connection:
+        row = connection.execute(select(api_keys)).one()
+    assert secret not in str(row)
+
+
+def test_revoked_key_is_unknown(sqlite: Database) -> None:
+    """A revoked key finds nothing, and still counts as one that was created."""
+    keys = ApiKeys(sqlite)
+    assert not keys.exist()
+    key, secret = keys.create("ann")
+    assert keys.revoke(key.id)
+    assert not keys.revoke(key.id)
+    assert not keys.revoke("key_0")
+    assert keys.check(secret) is None
+    assert keys.exist()
+
+
+def test_keys_are_listed_oldest_first(sqlite: Database) -> None:
+    """All keys, the revoked too."""
+    keys = ApiKeys(sqlite)
+    made = [keys.create(owner)[0] for owner in ("ann", "bob")]
+    keys.revoke(made[0].id)
+    assert [(key.owner, key.revoked_at is None) for key in keys.find()] == [("ann", False), ("bob", True)]
+
+
+@pytest.mark.parametrize(
+    ("own", "wanted", "allowed"),
+    [
+        ("read", "read", True),
+        ("read", "write", False),
+        ("read", "admin", False),
+        ("write", "read", True),
+        ("write", "write", True),
+        ("write", "admin", False),
+        ("admin", "admin", True),
+    ],
+)
+def test_scopes_include_the_lesser_ones(sqlite: Database, own: Scope, wanted: Scope, allowed: bool) -> None:
+    """Admin may all, write may read, read may only read."""
+    key, _ = ApiKeys(sqlite).create("ann", own)
+    assert key.allows(wanted) is allowed
+
+
+def test_key_without_scopes_may_nothing(sqlite: Database) -> None:
+    """No scope, no right."""
+    key, _ = ApiKeys(sqlite).create("ann")
+    assert not ApiKey(key.id, "ann", (), key.created_at, None).allows("read")

@@ -1,0 +1,58 @@
+"""Settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from app.core.settings import Settings
+
+
+def test_defaults_are_for_one_machine(tmp_path: Path) -> None:
+    """By default all state lies below the data folder, and the server listens on this machine."""
+    settings = Settings(data_dir=tmp_path)
+    assert settings.database == f"sqlite:///{tmp_path}/cnet.db"
+    assert settings.broker == f"redis+socket://{tmp_path}/valkey/valkey.sock"
+    assert settings.host == "127.0.0.1"
+    for folder in (settings.blobs_dir, settings.jobs_dir, settings.scratch_dir):
+        assert folder.is_relative_to(tmp_path)
+
+
+def test_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each field is a variable."""
+    monkeypatch.setenv("CNET_DATABASE_URL", "postgresql+psycopg://db/cnet")
+    monkeypatch.setenv("CNET_MAX_UPLOAD_BYTES", "1000")
+    settings = Settings()
+    assert (settings.database, settings.max_upload_bytes) == ("postgresql+psycopg://db/cnet", 1000)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("MAX_UPLOAD_BYTES", "0"), ("PORT", "70000"), ("LEASE_SECONDS", "-1"), ("MAX_ACTIVE_JOBS", "many")],
+)
+def test_nonsense_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    """A value out of bounds is an error at start."""
+    monkeypatch.setenv(f"CNET_{name}", value)
+    with pytest.raises(ValidationError):
+        Settings()
+
+
+def test_child_sees_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment for a child gives equal settings there, with an absolute folder."""
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(data_dir=Path("d"), lease_seconds=1.5, broker_url="redis://x")
+    for name, value in settings.environment().items():
+        if name.startswith("CNET_"):
+            monkeypatch.setenv(name, value)
+    child = Settings()
+    assert child == settings.model_copy(update={"data_dir": tmp_path / "d"})
+    assert settings.environment().items() >= {"PATH": os.environ["PATH"]}.items()
+
+
+def test_settings_do_not_change() -> None:
+    """They are frozen."""
+    with pytest.raises(ValidationError):
+        Settings().port = 1  # type: ignore[misc]
