@@ -25,8 +25,8 @@ _MODEL = constriction.stream.model
 
 _STEP = 32  # what one symbol adds to its count
 _MOST = 2**23  # counts are halved from this sum on: float32 holds the sums of integers up to 2^24 exactly
-_FIRST_BLOCK = 4
-_GROWTH = 8  # a block is at most an eighth of what the model has seen
+_FIRST_BLOCK, _GROWTH = 4, 8  # a block is at most an eighth of what the model has seen
+_FIRST_QUICK, _GROWTH_QUICK = 64, 2
 _RAW_BITS = 8
 _INHERITED = 8
 
@@ -37,24 +37,29 @@ class Model:
     Args:
         size: at least 1; with 1 nothing is stored.
         first: the initial count of each symbol, in 1/32 of an occurrence.
+        quick: whether blocks are long, to save time.
     """
 
-    def __init__(self, size: int, first: int = 8) -> None:
+    def __init__(self, size: int, first: int = 8, *, quick: bool = False) -> None:
         self.size = size
+        self.quick = quick
         self._counts = np.full(size, first, np.int64)
+        self._sum = size * first
         self._seen = 0
 
     def next_of_kind(self) -> Model:
         """A new model that expects what this one has seen, but learns fast."""
-        new = Model(self.size)
-        new._counts = 1 + self._counts * (_STEP * _INHERITED) // int(self._counts.sum())
+        new = Model(self.size, quick=self.quick)
+        new._counts = 1 + self._counts * (_STEP * _INHERITED) // self._sum
+        new._sum = int(new._counts.sum())
         return new
 
     def blocks(self, count: int) -> Iterator[slice]:
         """How a group of ``count`` symbols is divided; ``update`` must be called after each part."""
+        least, growth = (_FIRST_QUICK, _GROWTH_QUICK) if self.quick else (_FIRST_BLOCK, _GROWTH)
         start = 0
         while start < count:
-            stop = min(count, start + max(_FIRST_BLOCK, self._seen // _GROWTH))
+            stop = min(count, start + max(least, self._seen // growth))
             yield slice(start, stop)
             start = stop
 
@@ -66,8 +71,10 @@ class Model:
         """Learn the symbols of a block."""
         self._counts += _STEP * np.bincount(block, minlength=self.size)
         self._seen += len(block)
-        while int(self._counts.sum()) >= _MOST:
+        self._sum += _STEP * len(block)
+        while self._sum >= _MOST:
             self._counts = (self._counts + 1) >> 1
+            self._sum = int(self._counts.sum())
 
 
 class Coder(ABC):

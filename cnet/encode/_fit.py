@@ -29,35 +29,43 @@ _NEIGHBOUR = 0.05
 _SHIFTS = np.arange(-_REACH, _REACH + 1)
 
 
-def start(pieces: Sequence[Piece], sizes: Sequence[npt.NDArray[np.floating]]) -> list[Levels]:
+def start(pieces: Sequence[Piece], sizes: Sequence[npt.NDArray[np.number]], *, kernels: bool = True) -> list[Levels]:
     """First levels, from the size of each weight (0 where pruned).
 
     Args:
         sizes: one array a piece, flat, not negative and finite.
+        kernels: whether kernel positions have offsets.
     """
-    means = [np.asarray(size.mean(dtype=np.float64)) for size in sizes]
+    sums = [_sums(piece, size) for piece, size in zip(pieces, sizes, strict=True)]
     counts = np.array([piece.size for piece in pieces], np.float64)
-    overall = float(np.average(np.array(means), weights=counts)) if pieces else 0.0
+    means = np.array([float(np.sum(rows)) for rows, _, _ in sums]) / np.maximum(counts, 1)
+    overall = float(np.average(means, weights=counts)) if pieces else 0.0
     if overall <= 0:
         return [Levels.flat(piece) for piece in pieces]
     floor = 1e-3 * overall
-    logs = np.log2((np.array(means) + floor) / overall) * _PER_OCTAVE
+    logs = np.log2((means + floor) / overall) * _PER_OCTAVE
     bases = np.clip(np.rint(logs - np.average(logs, weights=counts)) + LEVELS // 2, 0, LEVELS - 1)
     levels = []
-    for piece, size, base in zip(pieces, sizes, bases, strict=True):
-        levels.append(_start(piece, size.reshape(piece.sides), int(base), floor))
+    for piece, each, mean, base in zip(pieces, sums, means, bases, strict=True):
+        level = Levels.flat(piece, int(base))
+        for axis in range(3 if kernels else 2):
+            if piece.levelled(axis):
+                level = level.with_offsets(axis, _offsets(each[axis] * piece.sides[axis] / piece.size, mean + floor))
+        levels.append(level)
     return levels
 
 
-def _start(piece: Piece, size: npt.NDArray[np.floating], base: int, floor: float) -> Levels:
-    level = Levels.flat(piece, base)
-    mean = float(size.mean(dtype=np.float64)) + floor
-    for axis in range(3):
-        if piece.levelled(axis):
-            others = tuple(other for other in range(3) if other != axis)
-            ratio = (size.mean(axis=others, dtype=np.float64) + _SHRINK * mean) / ((1 + _SHRINK) * mean)
-            level = level.with_offsets(axis, np.rint(np.log2(ratio) * _PER_OCTAVE).astype(np.int32))
-    return level
+def _sums(piece: Piece, size: npt.NDArray[np.number]) -> tuple[Floats, Floats, Floats]:
+    """Sums over rows, columns and positions."""
+    cube = size.reshape(piece.sides)
+    wide = np.float64 if size.dtype.itemsize > 4 or size.dtype.kind == "i" else np.float32
+    table = cube.sum(axis=2, dtype=wide).astype(np.float64)
+    return table.sum(axis=1), table.sum(axis=0), cube.sum(axis=(0, 1), dtype=wide).astype(np.float64)
+
+
+def _offsets(means: Floats, mean: float) -> npt.NDArray[np.int32]:
+    ratio = (means + _SHRINK * mean) / ((1 + _SHRINK) * mean)
+    return np.rint(np.log2(ratio) * _PER_OCTAVE).astype(np.int32)
 
 
 def improve(pieces: Sequence[Piece], levels: list[Levels], symbols: Sequence[Symbols], rounds: int = ROUNDS) -> None:

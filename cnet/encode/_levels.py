@@ -51,7 +51,11 @@ class Levels:
 
     def field(self) -> npt.NDArray[np.uint8]:
         """The level of each weight, flat."""
-        return np.clip(self.unclipped(), 0, LEVELS - 1).astype(np.uint8).reshape(-1)
+        rows, columns, kernel = self.offsets
+        if np.any(kernel):
+            return np.clip(self.unclipped(), 0, LEVELS - 1).astype(np.uint8).reshape(-1)
+        sums = self.base + rows.astype(np.int8)[:, None] + columns.astype(np.int8)
+        return np.repeat(np.clip(sums, 0, LEVELS - 1).astype(np.uint8).reshape(-1), len(kernel))
 
     def with_offsets(self, axis: int, offsets: Offsets) -> Levels:
         """The same with other offsets along one axis."""

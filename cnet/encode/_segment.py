@@ -78,7 +78,7 @@ def _code(
         for index, part in zip(members, parts, strict=True):
             read_parts[index] = part.astype(np.int32, copy=False)
     flat = np.concatenate([np.empty(0, np.int32), *read_parts])
-    return flat, _code_signs(labels, flat[flat > 0], negative), scene.memory
+    return flat, code_signs(labels, flat[flat > 0], negative), scene.memory
 
 
 def _group(pieces: Sequence[Piece], members: Sequence[int], magnitudes: Ints, group: Lanes) -> Ints:
@@ -118,7 +118,7 @@ def _code_expected(coder: Coder, present: Longs, expected: Longs | None) -> Long
     return read
 
 
-def _code_signs(coder: Coder, magnitudes: Ints, negative: Bools | None) -> Bools:
+def code_signs(coder: Coder, magnitudes: Ints, negative: Bools | None) -> Bools:
     """Signs of the weights that are not zero, grouped by the buckets of their magnitudes."""
     buckets = bucket_of(magnitudes).astype(np.uint8)
     order = np.argsort(buckets, kind="stable")
@@ -127,7 +127,7 @@ def _code_signs(coder: Coder, magnitudes: Ints, negative: Bools | None) -> Bools
     coded = np.empty(len(magnitudes), np.bool_)
     for count in counts[counts > 0]:
         part = slice(start, start + int(count))
-        coded[part] = coder.code(Model(2, 16), None if given is None else given[part], int(count)) == 1
+        coded[part] = coder.code(Model(2, 16, quick=True), None if given is None else given[part], int(count)) == 1
         start = part.stop
     signs = np.empty_like(coded)
     signs[order] = coded
@@ -151,8 +151,10 @@ def _plan(pieces: Sequence[Piece], magnitudes: Ints, memory: int) -> Plan:
 
 def kinds_of(magnitudes: Ints) -> npt.NDArray[np.uint8]:
     """0 for zero, else 1 + bucket, the last kinds taken together."""
-    kinds = np.where(magnitudes > 0, bucket_of(np.maximum(magnitudes, 1)) + 1, 0)
-    return np.minimum(kinds, _SAMPLE_KINDS - 1).astype(np.uint8)
+    table = np.minimum(bucket_of(np.arange(int(magnitudes.max(initial=1)) + 1)) + 1, _SAMPLE_KINDS - 1).astype(np.uint8)
+    table[0] = 0
+    kinds: npt.NDArray[np.uint8] = table[magnitudes]
+    return kinds
 
 
 def expected_sizes(fields: Sequence[npt.NDArray[np.uint8]], parts: Sequence[Ints]) -> Longs:

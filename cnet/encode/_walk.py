@@ -83,10 +83,10 @@ class _Models:
     place: dict[int, Model]
 
     @classmethod
-    def for_largest(cls, largest: int) -> _Models:
+    def for_largest(cls, largest: int, quick: bool) -> _Models:
         buckets = int(bucket_of(np.array([largest]))[0]) + 1
-        places = {b: Model(1 << min(_ADAPTIVE_BITS, place_bits(b))) for b in range(_SINGLE, buckets)}
-        return cls(Family(Model(2, 16)), Family(Model(buckets)), places)
+        places = {b: Model(1 << min(_ADAPTIVE_BITS, place_bits(b)), quick=quick) for b in range(_SINGLE, buckets)}
+        return cls(Family(Model(2, 16, quick=quick)), Family(Model(buckets, quick=quick)), places)
 
 
 class Family(dict[int, Model]):
@@ -104,7 +104,13 @@ class Family(dict[int, Model]):
 
 def bucket_of(magnitudes: npt.NDArray[np.integer]) -> Ints:
     """Bucket 0, 1, ... of magnitudes 1, 2, ..., int32."""
-    rank = np.asarray(magnitudes, np.int64) - 1
+    return _buckets_below(1 << int(magnitudes.max(initial=1)).bit_length())[magnitudes]
+
+
+@cache
+def _buckets_below(most: int) -> Ints:
+    """Buckets of the magnitudes 0 (of no use) to ``most`` - 1, a power of two."""
+    rank = np.maximum(np.arange(most) - 1, 0)
     exponent = np.frexp(np.maximum(rank, 1).astype(np.float64))[1] - 1
     wide = 2 * exponent + ((rank >> np.maximum(exponent - 1, 0)) & 1)
     return np.where(rank < _SINGLE, rank, wide).astype(np.int32)
@@ -165,11 +171,11 @@ class Walk:
         mask, labels: coders of zeros, and of all else.
     """
 
-    def __init__(self, scene: Scene, mask: Coder, labels: Coder) -> None:
+    def __init__(self, scene: Scene, mask: Coder, labels: Coder, *, quick: bool = False) -> None:
         self._scene = scene
         self._mask = mask
         self._labels = labels
-        self._models = _Models.for_largest(scene.largest)
+        self._models = _Models.for_largest(scene.largest, quick)
 
     def run(self, group: Lanes, given: Ints | None) -> Ints:
         """Write ``given`` magnitudes (0: zero), shape (lanes, length), or read them."""
@@ -178,13 +184,13 @@ class Walk:
         step = trellis.transitions(self._scene.memory) if self._scene.memory else None
         for time, active, levels in steps(group, self._scene, known):
             keys = levels if step is None else levels + LEVELS * (state[active] & 1).astype(np.uint8)
-            column = self._code(keys, None if given is None else given[active, time])
+            column = self.code(keys, None if given is None else given[active, time])
             known[active, time] = column
             if step is not None:
                 state[active] = step[state[active], column & 1]
         return known
 
-    def _code(self, keys: Bytes, given: Ints | None) -> Ints:
+    def code(self, keys: Bytes, given: Ints | None) -> Ints:
         """One step: magnitudes of weights whose contexts are ``keys``."""
         order = np.argsort(keys, kind="stable")
         counts = np.bincount(keys)

@@ -45,9 +45,9 @@ class Ecsq(Quantizer):
         le=100.0,
         description="Distance of the points a weight can choose from, in root mean squares of the kept weights.",
     )
-    mu: float = Field(default=1.0, ge=0.0, le=100.0, description="Price of a bit; 0: the nearest point, always.")
+    mu: float = Field(default=0.5, ge=0.0, le=100.0, description="Price of a bit; 0: the nearest point, always.")
     states: Literal[1, 4, 8, 16, 32, 64, 128] = Field(
-        default=8, description="States of the trellis: more cost time and save bytes; 1 is none."
+        default=32, description="States of the trellis: more cost time and save bytes; 1 is none."
     )
 
     def quantize(self, values: Floats, clusters: int | None) -> Codebook:
