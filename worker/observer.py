@@ -12,8 +12,6 @@ from cnet.points import BaselineResult, Point
 from worker.joblog import JobLog
 from worker.reports import Reports, StopFlag
 
-_STEP = 0.001  # of progress; less is not worth an event
-
 
 class JobObserver:
     """``cnet.pipeline.RunObserver``. Any method raises FencedError where another attempt holds the job."""
@@ -36,7 +34,7 @@ class JobObserver:
 
     def progress(self, fraction: float) -> None:
         """How much is done, over all attempts."""
-        if fraction >= self._progress + _STEP or (fraction >= 1.0 > self._progress):
+        if fraction > self._progress:
             self._progress = min(fraction, 1.0)
             self._reports.columns(progress=self._progress)
 

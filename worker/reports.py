@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +14,9 @@ from app.core.jobs.events import EventType
 from cnet.errors import StoppedError
 
 Result = TypeVar("Result")
-FLUSH_SECONDS = 0.2
+_FLUSH_SECONDS = 0.2
+_QUIET_SECONDS = 1.0  # where there are no events to write
+_STEP = 0.001  # of progress; less is not worth an event
 _RETRY_SECONDS = 1.0
 
 
@@ -54,7 +57,8 @@ class Reports:
         self._stop = stop
         self._rows: list[tuple[EventType, dict[str, Any]]] = []
         self._columns: dict[str, Any] = {}
-        self._next = 0.0
+        self._written = -math.inf  # when the last write was, or later where that failed
+        self._told_progress = job.progress
         self._told = {row.index: row for row in patient(lambda: points.of(job.id), stop)}
 
     def event(self, kind: EventType, value: Any, **columns: Any) -> None:
@@ -69,7 +73,7 @@ class Reports:
 
     def at_once(self) -> None:
         """Do not wait with what comes next."""
-        self._next = 0.0
+        self._written = -math.inf
 
     def point(self, row: PointRow) -> None:
         """Add a point, or replace it; nothing happens where an earlier attempt wrote the very same."""
@@ -88,12 +92,15 @@ class Reports:
 
     def flush(self) -> None:
         """Write what is gathered, if it is time."""
-        if (self._rows or self._columns) and time.monotonic() >= self._next:
+        if not self._rows and not self._columns:
+            return
+        now = time.monotonic()
+        if now >= self._written + (_FLUSH_SECONDS if self._rows else _QUIET_SECONDS):
             try:
                 self._write()
-                self._next = time.monotonic() + FLUSH_SECONDS
+                self._written = time.monotonic()
             except TRANSIENT:
-                self._next = time.monotonic() + _RETRY_SECONDS
+                self._written = time.monotonic() + _RETRY_SECONDS
 
     def flush_now(self) -> None:
         """Write what is gathered, and wait for a database that is away."""
@@ -103,10 +110,13 @@ class Reports:
     def _write(self) -> None:
         """One transaction; on an error of the database everything is still gathered."""
         rows = list(self._rows)
-        if "progress" in self._columns:
-            rows.append(("progress", {"progress": self._columns["progress"]}))
+        progress = self._columns.get("progress", self._told_progress)
+        tell = progress >= self._told_progress + _STEP or (progress >= 1.0 > self._told_progress)
+        if tell:
+            rows.append(("progress", {"progress": progress}))
         if not self._lifecycle.report(self._job.id, self._job.attempt, rows, **self._columns):
             raise FencedError
+        self._told_progress = progress if tell else self._told_progress
         self._rows, self._columns = [], {}
 
 

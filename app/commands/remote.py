@@ -176,7 +176,7 @@ def download(
 def _client(server: str, api_key: str | None) -> Client:
     from cnet.client import Client
 
-    return Client(server, api_key)
+    return Client(server, api_key, retries=2)  # somebody waits: a wrong address is told at once
 
 
 def _uploaded(upload: Any, named: str, prefix: str | None) -> str:

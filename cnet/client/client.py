@@ -38,6 +38,7 @@ class Client:
     Args:
         server: the server's address.
         api_key: None for a loopback server without keys.
+        retries: so many times a request is sent again that got no answer, 429 or 5xx.
         transport: for tests; None: the network.
         sleep: how to wait between tries; for tests.
 
@@ -50,10 +51,11 @@ class Client:
         server: str = "http://127.0.0.1:8000",
         api_key: str | None = None,
         *,
+        retries: int = 5,
         transport: httpx2.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._transport = Transport(server, api_key, transport=transport, sleep=sleep)
+        self._transport = Transport(server, api_key, retries=retries, transport=transport, sleep=sleep)
 
     def __enter__(self) -> Self:
         return self

@@ -111,13 +111,16 @@ class Transport:
                     response.read()
                     raise _problem(response)
                 yield response
+        except (httpx2.UnsupportedProtocol, httpx2.InvalidURL) as error:
+            raise UnreachableError(
+                f"{self.server!r} is no address of a server; write it like http://HOST:PORT"
+            ) from error
         except (httpx2.TransportError, httpx2.StreamError) as error:
             raise UnreachableError(
-                f"the server at {self.server} does not answer ({type(error).__name__}): is it running, and is the"
-                " address right?"
+                f"the server at {self.server} does not answer: is it running, and is the address right?"
             ) from error
-        except (httpx2.InvalidURL, httpx2.DecodingError) as error:
-            raise UnreachableError(f"{self.server} is not the address of a cnet server") from error
+        except httpx2.DecodingError as error:
+            raise UnreachableError(f"what answers at {self.server} is no cnet server") from error
 
 
 def retryable(error: ApiError | UnreachableError) -> bool:
@@ -125,7 +128,9 @@ def retryable(error: ApiError | UnreachableError) -> bool:
     if isinstance(error, ApiError):
         busy = error.status == 409 and "retry_after" in error.document
         return error.status in _RETRIED or busy
-    return isinstance(error.__cause__, httpx2.TransportError | httpx2.StreamError)
+    cause = error.__cause__
+    wrong = isinstance(cause, httpx2.UnsupportedProtocol)
+    return isinstance(cause, httpx2.TransportError | httpx2.StreamError) and not wrong
 
 
 def _pause(error: ApiError | UnreachableError, attempt: int) -> float:

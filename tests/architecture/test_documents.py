@@ -64,7 +64,7 @@ def test_the_readme_names_commands_that_exist() -> None:
     assert {"compress", "submit", "download", "keys"} <= commands
     for command in commands:
         assert re.search(rf"│ {command} ", help_text), command
-    for target in re.findall(r"`?make (\w+)", README):
+    for target in re.findall(r"(?:^|`)make (\w+)", README, re.MULTILINE):
         assert target in targets, target
 
 

@@ -153,7 +153,9 @@ class Lifecycle:
         """Send a lost job back to the queue, or end it where it was cancelled or keeps losing its workers.
 
         Losses are counted in a row without progress between them: a job that kills its worker at the same place twice
-        has failed, a long one that outlives machines has not. Its running time so far counts against its time limit.
+        has failed, a long one that outlives machines has not. Progress is the furthest that any attempt told: one that
+        dies at the same place gets beyond it only by chance, by telling closer to its death. The running time so far
+        counts against the time limit.
 
         Args:
             job: the record as read before; somebody who was faster wins.
@@ -164,8 +166,7 @@ class Lifecycle:
             The new status, or None where somebody else was faster.
         """
         now = self._clock()
-        went_on = job.progress > job.lost_progress + _PROGRESS
-        lost = 1 if went_on else job.lost_attempts + 1
+        lost = 1 if job.progress > job.lost_progress else job.lost_attempts + 1
         values: dict[str, Any] = {"lost_attempts": lost, "lost_progress": job.progress, "lease_until": None}
         if job.status is Status.CANCELLING:
             values |= {"status": Status.CANCELLED, "ended_at": now}
@@ -202,9 +203,6 @@ class Lifecycle:
                 values |= _requeued(job, now)
             connection.execute(update(jobs).where(jobs.c.id == job_id).values(values))
             return _released(connection, job, now, values, f"attempt {attempt} was handed back: its worker shuts down")
-
-
-_PROGRESS = 0.005  # less is noise of reporting
 
 
 def _ran(job: Job, now: datetime) -> float:

@@ -1,0 +1,1 @@
+"""The service as its users meet it: processes, HTTP, the command."""

@@ -1,0 +1,128 @@
+"""``cnet up``: how it starts, refuses, ends, and goes on."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from cnet.client import ApiError, Client
+from tests.acceptance.service import Up, cnet, until_phase
+from tests.acceptance.test_jobs import TINY
+from tests.processes import until
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_all_of_it(tmp_path: Path, number: signal.Signals) -> None:
+    """Exit code 0, nothing more on standard output, no process left."""
+    up = Up.start(tmp_path / "data")
+
+    assert up.stop(number) == (0, "")
+    assert up.gone()
+
+
+def test_even_a_killed_one_leaves_nothing(tmp_path: Path) -> None:
+    """The kernel ends what it had started."""
+    up = Up.start(tmp_path / "data")
+
+    up.stop(signal.SIGKILL)
+
+    until(up.gone, what="the end of all processes")
+
+
+def test_a_restart_goes_on_with_the_job_under_way(tmp_path: Path) -> None:
+    """The job that was running succeeds after the restart, from the epoch that it had reached; bundles are the same."""
+    spec = {**TINY, "training": {"epochs": 40, "batch_size": 64}, "baseline": {"epochs": 1}}
+    up = Up.start(tmp_path / "data")
+    with up.client() as client:
+        job = client.submit(spec)
+        until_phase(client, job["id"], 3)
+    up.stop()
+    assert up.gone()
+
+    up = Up.start(tmp_path / "data")
+    with up.client() as client:
+        ended = client.wait(job["id"], timeout=200.0)
+        log = client.logs(job["id"])
+        undisturbed = client.wait(client.submit(spec)["id"], timeout=200.0)
+        digests = [[p["sha256"] for p in client.results(j["id"])["points"]] for j in (ended, undisturbed)]
+    up.stop()
+
+    assert ended["status"] == "succeeded"
+    assert ended["attempt"] == 2
+    assert "finetune: resumes after epoch" in log
+    assert digests[0] == digests[1]
+
+
+def test_a_data_folder_has_one_service(tmp_path: Path) -> None:
+    """A second one is refused, and the first does not mind."""
+    up = Up.start(tmp_path / "data")
+
+    second = cnet("up", "--port", "0", "--data", up.data, "--json")
+
+    assert second.returncode == 1
+    assert json.loads(second.stdout)["code"] == "folder_in_use"
+    with up.client() as client:
+        assert client.jobs() == []
+    up.stop()
+
+
+def test_a_port_in_use_is_refused_before_anything_starts(tmp_path: Path) -> None:
+    """The message names the port."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = cnet("up", "--port", str(port), "--data", tmp_path / "data")
+
+    assert done.returncode == 1
+    assert str(port) in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "data" / "valkey").exists()
+
+
+def test_without_keys_it_serves_this_machine_only(tmp_path: Path) -> None:
+    """The message says how to make one."""
+    done = cnet("up", "--host", "0.0.0.0", "--port", "0", "--data", tmp_path / "data")  # noqa: S104 - refused
+
+    assert done.returncode == 1
+    assert "cnet keys create" in done.stderr
+
+
+def test_a_long_path_with_spaces_is_no_obstacle(tmp_path: Path, checkpoint: Path) -> None:
+    """The queue's socket goes elsewhere, the state stays."""
+    up = Up.start(tmp_path / ("a long name with spaces " * 5).strip() / "data")
+
+    with up.client() as client:
+        spec = {"checkpoint": client.upload_checkpoint(checkpoint)["id"]}
+        job = client.wait(client.submit({**spec, "prune": {"name": "magnitude", "sparsity": 0.5}})["id"], timeout=120.0)
+    up.stop()
+
+    assert job["status"] == "succeeded"
+    assert up.gone()
+
+
+def test_a_key_closes_the_server_for_everyone_else(tmp_path: Path, checkpoint: Path) -> None:
+    """401 without; objects are their owner's; a revoked key is none."""
+    keys = [
+        json.loads(cnet("keys", "create", "--owner", owner, "--data", tmp_path / "data", "--json").stdout)
+        for owner in ("alice", "bob")
+    ]
+    up = Up.start(tmp_path / "data")
+
+    with up.client() as nobody, pytest.raises(ApiError) as refused:
+        nobody.jobs()
+    with up.client(keys[0]["key"]) as alice, up.client(keys[1]["key"]) as bob:
+        mine = alice.upload_checkpoint(checkpoint)
+        assert alice.wait(alice.submit({"checkpoint": mine["id"]})["id"], timeout=120.0)["status"] == "succeeded"
+        assert bob.jobs() == []
+    revoked = cnet("keys", "revoke", keys[0]["id"], "--data", tmp_path / "data")
+    with Client(up.url, keys[0]["key"]) as former, pytest.raises(ApiError) as ended:
+        former.jobs()
+    up.stop()
+
+    assert set(keys[0]) == {"id", "key", "owner", "scopes", "created_at"}
+    assert refused.value.status == 401
+    assert revoked.returncode == 0
+    assert ended.value.status == 401
