@@ -45,6 +45,7 @@ def follows(grid: npt.NDArray[np.integer], memory: int) -> npt.NDArray[np.int32]
 
     Args:
         grid: magnitudes of the multiples of the step, shape (lanes, weights a lane); padded with zeros.
+        memory: bits of the state.
     """
     step = transitions(memory)
     state = np.zeros(len(grid), np.int64)

@@ -34,7 +34,8 @@ def write(pieces: Sequence[Piece], keep: Bools, magnitudes: Ints, negative: Bool
     Args:
         pieces: of one segment, following each other.
         keep: of all weights of the segment, flat.
-        magnitudes, negative: of those that are kept, in their order.
+        magnitudes: of those that are kept, in their order.
+        negative: whether each of these is.
     """
     sizes = np.zeros(len(keep), np.float32)
     sizes[np.flatnonzero(keep)] = magnitudes
@@ -155,4 +156,3 @@ def _code_magnitudes(coder: Coder, field: npt.NDArray[np.uint8], given: Ints | N
     largest = coder.raw(None if given is None else np.array([given.max(initial=1)], np.int32), _MOST_BITS, 1)
     scene = Scene(max(int(largest[0]), 1), True, 0, 0, _ONE)  # noqa: FBT003 - none of these is zero
     return Walk(scene, coder, coder, quick=True).code(field, given)
-

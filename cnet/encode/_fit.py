@@ -33,6 +33,7 @@ def start(pieces: Sequence[Piece], sizes: Sequence[npt.NDArray[np.number]], *, k
     """First levels, from the size of each weight (0 where pruned).
 
     Args:
+        pieces: of one segment.
         sizes: one array a piece, flat, not negative and finite.
         kernels: whether kernel positions have offsets.
     """
@@ -72,20 +73,21 @@ def improve(pieces: Sequence[Piece], levels: list[Levels], symbols: Sequence[Sym
     """Change ``levels`` so that the symbols' code becomes shorter.
 
     Args:
+        pieces: of one segment.
+        levels: one a piece; changed.
         symbols: one array a piece, flat; 0 where pruned.
+        rounds: how often each kind of offset is looked at.
     """
     kinds = 1 + max((int(part.max()) for part in symbols if len(part)), default=0)
     for _ in range(rounds):
         for axis in range(3):
-            fit = _Fit(kinds, _code_lengths(pieces, levels, symbols, kinds), _offset_lengths(pieces, levels, axis))
+            fit = _Fit(kinds, _code_lengths(levels, symbols, kinds), _offset_lengths(pieces, levels, axis))
             for index, piece in enumerate(pieces):
                 if piece.levelled(axis):
                     levels[index] = fit.better(piece, levels[index], symbols[index], axis)
 
 
-def _code_lengths(
-    pieces: Sequence[Piece], levels: Sequence[Levels], symbols: Sequence[Symbols], kinds: int
-) -> Floats:
+def _code_lengths(levels: Sequence[Levels], symbols: Sequence[Symbols], kinds: int) -> Floats:
     """Bits of each symbol on each level, shape (LEVELS, kinds), from counts that lean on the neighbours' a little."""
     counts = np.zeros(LEVELS * kinds)
     for level, part in zip(levels, symbols, strict=True):
@@ -93,7 +95,8 @@ def _code_lengths(
     table = counts.reshape(LEVELS, kinds)
     padded = np.pad(table, ((1, 1), (0, 0)), mode="edge")
     smooth = table + _NEIGHBOUR * (padded[:-2] + padded[2:]) + 0.1 * table.sum(0) / max(1.0, table.sum()) + 1e-3
-    return -np.log2(smooth / smooth.sum(1, keepdims=True))
+    lengths: Floats = -np.log2(smooth / smooth.sum(1, keepdims=True))
+    return lengths
 
 
 def _offset_lengths(pieces: Sequence[Piece], levels: Sequence[Levels], axis: int) -> Floats:

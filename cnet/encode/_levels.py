@@ -74,7 +74,9 @@ def code_levels(coder: Coder, pieces: Sequence[Piece], levels: Sequence[Levels] 
     for axis in range(3):
         coded = [index for index, piece in enumerate(pieces) if piece.levelled(axis)]
         offsets = None if levels is None else [levels[index].offsets[axis] for index in coded]
-        for index, part in zip(coded, _code_offsets(coder, [pieces[i].sides[axis] for i in coded], offsets), strict=True):
+        for index, part in zip(
+            coded, _code_offsets(coder, [pieces[i].sides[axis] for i in coded], offsets), strict=True
+        ):
             read[index] = read[index].with_offsets(axis, part)
     return read
 

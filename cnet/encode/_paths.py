@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -41,3 +41,14 @@ def _by_piece(pieces: Sequence[Piece], flat: Ints, change: Callable[[Ints], Ints
             return None
         parts += [part.astype(np.int32, copy=False) for part in from_lanes(changed, [piece.size])]
     return np.concatenate(parts)
+
+
+def common_memory(parts: Iterable[tuple[Sequence[Piece], Ints]]) -> int:
+    """The memory of the trellis that the numbers of all segments are paths through, or 0."""
+    memory = 0
+    for pieces, numbers in parts:
+        magnitudes = np.abs(numbers)
+        memory = memory or memory_of(pieces, magnitudes)
+        if memory == 0 or steps_of(pieces, magnitudes, memory) is None:
+            return 0
+    return memory

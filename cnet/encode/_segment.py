@@ -173,12 +173,8 @@ def _gain_bits(
     """Entropy of zeros and buckets given their moved levels: what one gain costs against another."""
     counts = np.zeros(LEVELS * _SAMPLE_KINDS, np.int64)
     for members, group in lanes(pieces, fields, long=False):
-        if scene.gain and group.positions == 1:
-            scene_here = replace(scene, gain=0)
-        else:
-            scene_here = scene
         given = _group(pieces, members, magnitudes, group)
-        for time, active, levels in steps(group, scene_here, given):
+        for time, active, levels in steps(group, scene, given):
             keys = levels.astype(np.int64) * _SAMPLE_KINDS + kinds_of(given[active, time])
             counts += np.bincount(keys, minlength=len(counts))
     table = counts.reshape(LEVELS, _SAMPLE_KINDS)

@@ -19,6 +19,7 @@ from cnet.encode._varint import put, take
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.floating]
+Labels = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
 _PLAIN, _GRID = 0, 1
 _DIVISORS = (1, 2, 4)
@@ -33,7 +34,8 @@ class Grid:
 
     def centroids(self) -> Floats:
         """The centroids; float32 steps are multiplied in float32, and so on every machine the same."""
-        return self.multiples.astype(self.step.dtype) * self.step
+        centroids: Floats = self.multiples.astype(self.step.dtype) * self.step
+        return centroids
 
 
 def grid_of(centroids: Floats) -> Grid | None:
@@ -94,11 +96,10 @@ def signed(centroids: Floats) -> npt.NDArray[np.int32]:
     return np.concatenate([np.arange(-below, 0), np.arange(1, len(centroids) - below + 1)]).astype(np.int32)
 
 
-def labels_of(numbers: npt.NDArray[np.integer], table: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
+def labels_of(numbers: Ints, table: Ints) -> Labels:
     """The place of each number in an ascending table, uint8 or uint16. Raises ValueError where one is not there."""
-    kind = np.uint8 if len(table) <= 256 else np.uint16
     if not len(numbers):
-        return np.empty(0, kind)
+        return typed(np.empty(0, np.int32), len(table))
     low = int(table[0])
     places = np.full(int(table[-1]) - low + 1, -1, np.int32)
     places[table - low] = np.arange(len(table))
@@ -107,7 +108,12 @@ def labels_of(numbers: npt.NDArray[np.integer], table: npt.NDArray[np.integer]) 
     labels = places[numbers - low]
     if int(labels.min()) < 0:
         raise ValueError("a label has no centroid")
-    return labels.astype(kind)
+    return typed(labels, len(table))
+
+
+def typed(labels: npt.NDArray[np.integer], clusters: int) -> Labels:
+    """Labels as uint8 or, beyond 256 clusters, uint16."""
+    return labels.astype(np.uint8) if clusters <= 256 else labels.astype(np.uint16)
 
 
 def join(parts: Sequence[bytes]) -> bytes:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ from cnet.encode._levels import LEVELS
 
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
+KindT = TypeVar("KindT", bound=np.generic)
 
 GAINS = (0, 1, 2, 3, 4, 6)
 """Levels that a doubling of the neighbours' size moves a weight by; 0 takes no notice of neighbours."""
@@ -104,7 +106,8 @@ class Family(dict[int, Model]):
 
 def bucket_of(magnitudes: npt.NDArray[np.integer]) -> Ints:
     """Bucket 0, 1, ... of magnitudes 1, 2, ..., int32."""
-    return _buckets_below(1 << int(magnitudes.max(initial=1)).bit_length())[magnitudes]
+    buckets: Ints = _buckets_below(1 << int(magnitudes.max(initial=1)).bit_length())[magnitudes]
+    return buckets
 
 
 @cache
@@ -126,7 +129,7 @@ def first_of(bucket: int) -> int:
     return bucket + 1 if bucket < _SINGLE else ((2 + bucket % 2) << place_bits(bucket)) + 1
 
 
-def lanes(pieces: Sequence[Piece], fields: Sequence[Bytes], long: bool) -> list[tuple[list[int], Lanes]]:  # noqa: FBT001
+def lanes(pieces: Sequence[Piece], fields: Sequence[Bytes], long: bool) -> list[tuple[list[int], Lanes]]:
     """The lanes of a segment, by kernel, each with the indexes of its pieces; ``long`` for the trellis' lanes."""
     kernels: dict[tuple[int, ...], list[int]] = {}
     for index, piece in enumerate(pieces):
@@ -136,17 +139,18 @@ def lanes(pieces: Sequence[Piece], fields: Sequence[Bytes], long: bool) -> list[
         positions = int(np.prod(kernel))
         length = trellis.lane_length(positions) if long else positions
         matrix = to_lanes([fields[index] for index in members], length)
-        found.append((members, Lanes(matrix, _lengths([pieces[i].size for i in members], length), pieces[members[0]].influence)))
+        lengths = _lengths([pieces[index].size for index in members], length)
+        found.append((members, Lanes(matrix, lengths, pieces[members[0]].influence)))
     return found
 
 
-def to_lanes(parts: Sequence[npt.NDArray[np.generic]], length: int) -> npt.NDArray[np.generic]:
+def to_lanes(parts: Sequence[npt.NDArray[KindT]], length: int) -> npt.NDArray[KindT]:
     """Flat arrays as rows of ``length``, each array padded with zeros to whole rows."""
     padded = [np.pad(part, (0, -len(part) % length)) for part in parts]
     return np.concatenate(padded).reshape(-1, length)
 
 
-def from_lanes(matrix: npt.NDArray[np.generic], sizes: Sequence[int]) -> list[npt.NDArray[np.generic]]:
+def from_lanes(matrix: npt.NDArray[KindT], sizes: Sequence[int]) -> list[npt.NDArray[KindT]]:
     """The inverse of ``to_lanes``."""
     length, row, parts = matrix.shape[1], 0, []
     for size in sizes:
@@ -263,11 +267,13 @@ def _moved(group: Lanes, scene: Scene, known: Ints, time: int, active: slice | L
     seen = 16 * (known[active, before] @ influence) + own
     due = scene.expected[group.levels[active, before]] @ influence + own
     shift = np.searchsorted(thresholds(scene.gain), seen * _UNIT // due, side="right") - _FARTHEST
-    return np.clip(levels + shift, 0, LEVELS - 1).astype(np.uint8)
+    moved: Bytes = np.clip(levels + shift, 0, LEVELS - 1).astype(np.uint8)
+    return moved
 
 
 @cache
 def thresholds(gain: int) -> Longs:
-    """Ratios in 1/1024 from which on the level moves by -7, ..., 8; none is near enough to a half to round otherwise."""
+    """Ratios in 1/1024 from which on the level moves by -7, ..., 8; none is near a half, so all round alike."""
     exponents = (np.arange(1 - _FARTHEST, _FARTHEST + 1) - 0.5) / gain
-    return np.rint(_UNIT * np.exp2(exponents)).astype(np.int64)
+    ratios: Longs = np.rint(_UNIT * np.exp2(exponents)).astype(np.int64)
+    return ratios

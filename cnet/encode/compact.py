@@ -1,36 +1,44 @@
 """The compact encoding: the symbols entropy-coded under models of where zeros lie and which labels are near them.
 
-Streams, all uint8. ``mask`` begins with a byte that says how mask and labels are stored:
+Streams, all uint8. The first byte of ``mask`` says how mask and labels are stored:
 
     0  plain: ``mask`` goes on with ``numpy.packbits`` of what is kept; ``labels`` are numbers of one or two bytes
-    1  walked: the streams of each segment (``_segment``, ``_walk``), each after its length
+    1  walked: the streams of each segment (``_segment``), each after its length
+    2  quick: the streams of each segment (``_blocks``), each after its length; for nets of more than 2^21 weights
 
-``centroids`` are as in ``_values``. Without a quantizer ``labels`` begins with its own streams as above, and
-``centroids`` holds the kept values (``_floats``) in the smallest type that holds all of them exactly.
+``centroids`` are as in ``_values``. Without a quantizer there are no centroids: ``labels`` begins with its own streams
+as above, after their length, and goes on with the kept values (``_floats``) in the smallest type that holds all of them
+exactly; the header names it as ``values``.
 """
 
 from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from cnet.encode import _paths, _segment, _values
+from cnet.encode import _blocks, _paths, _segment, _values
 from cnet.encode._base import ENCODERS, Encoder, Streams
+from cnet.encode._floats import pack, unpack
+from cnet.encode._kept import narrowed, stored_type, widened
 from cnet.encode._layout import SEGMENT, Piece, segments
+from cnet.encode._varint import put, take
 from cnet.errors import BundleError
 from cnet.symbols import Symbols
 
-_PLAIN, _WALKED = 0, 1
-_TRY_PLAIN = 2**16  # weights; in larger nets it never wins
-_FEWEST_BYTES = 5  # what the streams of a segment need at least
-
 Ints = npt.NDArray[np.int32]
-Numbers = tuple[npt.NDArray[np.bool_], Ints]
+Bools = npt.NDArray[np.bool_]
+Shapes = list[tuple[int, ...]]
+
+_PLAIN, _WALKED, _QUICK = 0, 1, 2
+_TRY_PLAIN = 2**16  # weights; in larger nets it never wins
+_WALK = 2**21
+_FEWEST_BYTES = 5  # what the mask of a segment needs at least
 
 
 @ENCODERS.register("compact")
@@ -39,117 +47,163 @@ class Compact(Encoder):
 
     name: Literal["compact"] = "compact"
     summary: ClassVar[str] = "Entropy-coded under models of layers, rows, columns and neighbours: the smallest file."
-    source: ClassVar[str] = "Bamler, constriction (2022); Wiedemann et al., DeepCABAC (2019), for the idea of contexts"
+    source: ClassVar[str] = "Wiedemann et al., DeepCABAC (2019), for contexts; Bamler, constriction (2022), the coder"
 
-    def encode(self, symbols: Symbols, shapes: list[tuple[int, ...]]) -> tuple[Streams, dict[str, Any]]:
+    def encode(self, symbols: Symbols, shapes: Shapes) -> tuple[Streams, dict[str, Any]]:
         """``mask``, ``labels`` and ``centroids``; the header is empty, or ``{"values": dtype}``."""
         if symbols.labels is None:
-            raise BundleError("not yet")
-        mask, labels = _coded(symbols, segments(shapes))
-        if len(symbols.keep) <= _TRY_PLAIN:
-            plain = _plain(symbols)
-            if _deflated(plain) < len(mask) + len(labels):
-                mask, labels = plain
-        streams = {"mask": mask, "labels": labels, "centroids": _values.pack_centroids(symbols.centroids)}
-        return {name: np.frombuffer(content, np.uint8) for name, content in streams.items()}, {}
+            ones = np.broadcast_to(np.int32(1), (len(symbols.centroids),))
+            mask, labels = _smallest(_Net(symbols.keep, ones), shapes)
+            name, values = narrowed(symbols.centroids)
+            return _streams(mask=mask, labels=put(len(labels)) + labels + pack(values)), {"values": name}
+        mask, labels = _smallest(_Net(symbols.keep, *_numbers(symbols, shapes)), shapes)
+        return _streams(mask=mask, labels=labels, centroids=_values.pack_centroids(symbols.centroids)), {}
 
-    def decode(self, streams: Streams, header: Mapping[str, Any], shapes: list[tuple[int, ...]]) -> Symbols:
+    def decode(self, streams: Streams, header: Mapping[str, Any], shapes: Shapes) -> Symbols:
         """The symbols. Raises BundleError where the streams are not what ``encode`` makes for such shapes."""
-        if set(streams) != {"mask", "labels", "centroids"} or any(s.dtype != np.uint8 for s in streams.values()):
+        expected = {"mask", "labels"} if header else {"mask", "labels", "centroids"}
+        if set(streams) != expected or any(stream.dtype != np.uint8 for stream in streams.values()):
             raise BundleError("the bundle contradicts itself: its arrays are not those of its encoder")
-        mask, labels, centroids = (memoryview(streams[name]) for name in ("mask", "labels", "centroids"))
-        weights = sum(math.prod(shape) for shape in shapes)
+        content = {name: memoryview(stream.tobytes()) for name, stream in streams.items()}
         try:
-            values = _values.unpack_centroids(centroids, max(weights, 1))
-            if len(mask) and mask[0] == _PLAIN:
-                return _from_plain(mask[1:], labels, values, weights)
-            return _from_walk(mask, labels, values, shapes)
+            if header:
+                return _unquantized(content["mask"], content["labels"], header, shapes)
+            weights = sum(math.prod(shape) for shape in shapes)
+            centroids = _values.unpack_centroids(content["centroids"], weights)
+            net = _read(content["mask"], content["labels"], shapes)
+            table = _table(centroids, net.memory)
+            return Symbols(net.keep, _values.labels_of(net.numbers, table), centroids)
         except (AssertionError, ValueError) as error:
             raise BundleError("the bundle's arrays cannot be decoded") from error
 
 
-def _coded(symbols: Symbols, parts: Sequence[Sequence[Piece]]) -> tuple[bytes, bytes]:
-    memory, table = 0, _values.signed(symbols.centroids)
+@dataclass(frozen=True, eq=False)
+class _Net:
+    """What is coded: the mask, a signed number other than 0 for each kept weight, and the trellis' memory or 0."""
+
+    keep: Bools
+    numbers: Ints
+    memory: int = 0
+
+    def parts(self, gathered: Sequence[Sequence[Piece]]) -> Iterator[tuple[Sequence[Piece], Bools, Ints]]:
+        """Each segment's pieces, mask and numbers."""
+        read = 0
+        for pieces in gathered:
+            keep = self.keep[pieces[0].start : pieces[-1].start + pieces[-1].size]
+            count = int(np.count_nonzero(keep))
+            yield pieces, keep, self.numbers[read : read + count]
+            read += count
+
+
+def _streams(**parts: bytes) -> Streams:
+    return {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}
+
+
+def _numbers(symbols: Symbols, shapes: Shapes) -> tuple[Ints, int]:
+    """Signed numbers of the labels; where they are a path through a trellis, multiples of the grid and its memory."""
     grid = _values.grid_of(symbols.centroids)
-    if grid is not None and parts:
-        multiples = grid.multiples.astype(np.int32)
-        memory = _common_memory(symbols, parts, multiples)
-        table = multiples if memory else table
-    masks, labels = [], []
-    for pieces, numbers in _by_segment(symbols, parts, table):
-        magnitudes = np.abs(numbers)
+    if grid is not None:
+        net = _Net(symbols.keep, grid.multiples.astype(np.int32)[symbols.labels])
+        parts = net.parts(segments(shapes))
+        memory = _paths.common_memory((pieces, _spread(keep, numbers)) for pieces, keep, numbers in parts)
         if memory:
-            steps = _paths.steps_of(pieces, magnitudes, memory)
-            magnitudes = magnitudes if steps is None else steps
-        mask, label = _segment.write(pieces, magnitudes, numbers[numbers != 0] < 0, memory)
-        masks.append(mask)
-        labels.append(label)
-    return bytes([_WALKED]) + _values.join(masks), _values.join(labels)
+            return net.numbers, memory
+    return _values.signed(symbols.centroids)[symbols.labels], 0
 
 
-def _by_segment(symbols: Symbols, parts: Sequence[Sequence[Piece]], table: Ints) -> Any:
-    """Each segment with the signed numbers of its weights, 0 where pruned."""
-    read = 0
-    for pieces in parts:
-        keep = symbols.keep[pieces[0].start : pieces[-1].start + pieces[-1].size]
-        count = int(np.count_nonzero(keep))
-        numbers = np.zeros(len(keep), np.int32)
-        numbers[keep] = table[symbols.labels[read : read + count]]
-        read += count
-        yield pieces, numbers
+def _table(centroids: npt.NDArray[np.floating], memory: int) -> Ints:
+    """The number of each centroid's label."""
+    if memory == 0:
+        return _values.signed(centroids)
+    grid = _values.grid_of(centroids)
+    if grid is None:
+        raise ValueError("a trellis without its grid")
+    return grid.multiples.astype(np.int32)
 
 
-def _common_memory(symbols: Symbols, parts: Sequence[Sequence[Piece]], multiples: Ints) -> int:
-    """The trellis that all segments are a path through, or 0."""
-    memory = 0
-    for pieces, numbers in _by_segment(symbols, parts, multiples):
-        magnitudes = np.abs(numbers)
-        if memory == 0:
-            memory = _paths.memory_of(pieces, magnitudes)
-        if memory == 0 or _paths.steps_of(pieces, magnitudes, memory) is None:
-            return 0
-    return memory
+def _spread(keep: Bools, numbers: Ints) -> Ints:
+    """The numbers in their places, 0 elsewhere."""
+    spread = np.zeros(len(keep), np.int32)
+    spread[keep] = numbers
+    return spread
 
 
-def _from_walk(mask: memoryview, labels: memoryview, values: Any, shapes: list[tuple[int, ...]]) -> Symbols:
+def _smallest(net: _Net, shapes: Shapes) -> tuple[bytes, bytes]:
+    """Mask and labels in the kind that is smallest, by what the file's own deflate makes of the plain one."""
+    kind = _WALKED if net.memory or len(net.keep) <= _WALK else _QUICK
+    coded = [_written(net, pieces, keep, numbers, kind) for pieces, keep, numbers in net.parts(segments(shapes))]
+    mask = bytes([kind]) + _values.join([part for part, _ in coded])
+    labels = _values.join([part for _, part in coded])
+    if len(net.keep) <= _TRY_PLAIN and not net.memory:
+        plain = bytes([_PLAIN]) + np.packbits(net.keep).tobytes(), _plain_numbers(net.numbers)
+        if sum(len(zlib.compress(part, 9)) for part in plain) < len(mask) + len(labels):
+            return plain
+    return mask, labels
+
+
+def _written(net: _Net, pieces: Sequence[Piece], keep: Bools, numbers: Ints, kind: int) -> tuple[bytes, bytes]:
+    magnitudes, negative = np.abs(numbers), numbers < 0
+    if kind == _QUICK:
+        return _blocks.write(pieces, keep, magnitudes, negative)
+    spread = _spread(keep, magnitudes)
+    if net.memory:
+        steps = _paths.steps_of(pieces, spread, net.memory)
+        if steps is None:
+            raise ValueError("a path was lost")
+        spread = steps
+    return _segment.write(pieces, spread, negative, net.memory)
+
+
+def _read(mask: memoryview, labels: memoryview, shapes: Shapes) -> _Net:
+    """Mask and numbers. Raises ValueError."""
     weights = sum(math.prod(shape) for shape in shapes)
-    if len(mask) == 0 or mask[0] != _WALKED or weights > SEGMENT * (len(mask) // _FEWEST_BYTES + 1):
+    kind = mask[0] if len(mask) else -1
+    if kind == _PLAIN:
+        return _read_plain(mask[1:], labels, weights)
+    if kind not in (_WALKED, _QUICK) or weights > SEGMENT * (len(mask) // _FEWEST_BYTES + 1):
         raise ValueError("the mask is of an unknown kind, or too short for so many weights")
-    parts = segments(shapes)
-    keeps, numbers = [np.empty(0, np.bool_)], [np.empty(0, np.int32)]
-    memories = set()
-    for pieces, zeros, rest in zip(
-        parts, _values.split(mask[1:], len(parts)), _values.split(labels, len(parts)), strict=True
-    ):
-        magnitudes, negative, memory = _segment.read(pieces, zeros, rest)
-        memories.add(memory)
-        if memory:
-            magnitudes = _paths.multiples_of(pieces, magnitudes, memory)
-        keeps.append(magnitudes > 0)
-        kept = magnitudes[keeps[-1]]
-        numbers.append(np.where(negative, -kept, kept))
-    table = _values.signed(values)
-    if memories - {0}:
-        grid = _values.grid_of(values)
-        if grid is None or len(memories) > 1:
-            raise ValueError("a trellis without its grid")
-        table = grid.multiples.astype(np.int32)
-    return Symbols(np.concatenate(keeps), _values.labels_of(np.concatenate(numbers), table), values)
+    gathered = segments(shapes)
+    masks, rests = _values.split(mask[1:], len(gathered)), _values.split(labels, len(gathered))
+    read = [_read_part(*part, kind) for part in zip(gathered, masks, rests, strict=True)]
+    memories = {part.memory for part in read} or {0}
+    if len(memories) > 1:
+        raise ValueError("segments of different trellises")
+    keep = np.concatenate([np.empty(0, np.bool_), *(part.keep for part in read)])
+    return _Net(keep, np.concatenate([np.empty(0, np.int32), *(part.numbers for part in read)]), memories.pop())
 
 
-def _plain(symbols: Symbols) -> tuple[bytes, bytes]:
-    return bytes([_PLAIN]) + np.packbits(symbols.keep).tobytes(), symbols.labels.tobytes()
+def _read_part(pieces: Sequence[Piece], mask: bytes, labels: bytes, kind: int) -> _Net:
+    if kind == _QUICK:
+        keep, magnitudes, negative = _blocks.read(pieces, mask, labels)
+        return _Net(keep, np.where(negative, -magnitudes, magnitudes))
+    spread, negative, memory = _segment.read(pieces, mask, labels)
+    if memory:
+        spread = _paths.multiples_of(pieces, spread, memory)
+    keep = spread > 0
+    return _Net(keep, np.where(negative, -spread[keep], spread[keep]), memory)
 
 
-def _deflated(parts: tuple[bytes, bytes]) -> int:
-    return sum(len(zlib.compress(part, 9)) for part in parts)
+def _plain_numbers(numbers: Ints) -> bytes:
+    return numbers.astype("<i1" if np.all(np.abs(numbers) < 128) else "<i4").tobytes()
 
 
-def _from_plain(mask: memoryview, labels: memoryview, values: Any, weights: int) -> Symbols:
+def _read_plain(mask: memoryview, labels: memoryview, weights: int) -> _Net:
     if len(mask) != -(-weights // 8):
         raise ValueError("the mask is not that of the weights")
     keep = np.unpackbits(np.frombuffer(mask, np.uint8), count=weights).astype(np.bool_)
-    read = np.frombuffer(labels, np.uint8 if len(values) <= 256 else np.dtype("<u2"))
-    if len(read) != np.count_nonzero(keep) or (len(read) and int(read.max()) >= len(values)):
-        raise ValueError("mask, labels and centroids do not fit")
-    return Symbols(keep, read.astype(np.uint8 if len(values) <= 256 else np.uint16), values)
+    count = int(np.count_nonzero(keep))
+    if len(labels) not in (count, 4 * count):
+        raise ValueError("mask and labels differ in length")
+    numbers = np.frombuffer(labels, "<i1" if len(labels) == count else "<i4").astype(np.int32)
+    if np.any(numbers == 0):
+        raise ValueError("a kept weight has the label of none")
+    return _Net(keep, numbers)
+
+
+def _unquantized(mask: memoryview, labels: memoryview, header: Mapping[str, Any], shapes: Shapes) -> Symbols:
+    size, rest = take(labels)
+    net = _read(mask, rest[:size], shapes)
+    if np.any(net.numbers != 1):
+        raise ValueError("labels where there are none")
+    values = unpack(rest[size:], len(net.numbers), stored_type(header))
+    return Symbols(net.keep, None, widened(values, header))

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from cnet.encode import _fit, _segment
 from cnet.encode._layout import Piece
-from cnet.encode._walk import GAINS, Scene, from_lanes, lanes, steps, to_lanes
+from cnet.encode._walk import GAINS, KindT, Scene, from_lanes, lanes, steps, to_lanes
 from cnet.quantize._rate import Rates
 from cnet.quantize._viterbi import cheapest
 
@@ -47,6 +47,7 @@ class Chooser:
         """The chosen points' magnitudes, flat: 0 where not kept.
 
         Args:
+            pieces: of the segment.
             sizes: magnitudes of the weights in units of d, flat.
             keep: which may be other than zero.
             largest: the largest k allowed.
@@ -62,7 +63,8 @@ class Chooser:
                 steps_k, grids = self._along_paths(pieces, choice, keep)
             else:
                 steps_k = np.where(keep, choice.best_of_all(), 0).astype(np.int32)
-        return np.maximum(2 * steps_k - grids, 0)
+        multiples: Ints = np.maximum(2 * steps_k - grids, 0).astype(np.int32)
+        return multiples
 
     def _fields(self, pieces: Sequence[Piece], magnitudes: Ints) -> list[Bytes]:
         parts = _by_piece(pieces, magnitudes)
@@ -100,7 +102,8 @@ class _Branches:
     def best_of_all(self) -> Ints:
         """The best k of the even grid."""
         costs, points = zip(*(self._branch(0, parity) for parity in (0, 1)), strict=True)
-        return np.where(costs[1] < costs[0], points[1], points[0])
+        best: Ints = np.where(costs[1] < costs[0], points[1], points[0])
+        return best
 
     def all_branches(self, keep: Bools) -> tuple[list[Singles], list[Ints]]:
         """Costs and k of the branches 2 * grid + parity; weights that are not kept can only be 0."""
@@ -150,11 +153,9 @@ def _place(pieces: Sequence[Piece], index: int) -> slice:
     return slice(start, start + pieces[index].size)
 
 
-def _by_piece(pieces: Sequence[Piece], flat: npt.NDArray[np.generic]) -> list[npt.NDArray[np.generic]]:
+def _by_piece(pieces: Sequence[Piece], flat: npt.NDArray[KindT]) -> list[npt.NDArray[KindT]]:
     return _pick(pieces, range(len(pieces)), flat)
 
 
-def _pick(
-    pieces: Sequence[Piece], members: Sequence[int], flat: npt.NDArray[np.generic]
-) -> list[npt.NDArray[np.generic]]:
+def _pick(pieces: Sequence[Piece], members: Sequence[int], flat: npt.NDArray[KindT]) -> list[npt.NDArray[KindT]]:
     return [flat[_place(pieces, index)] for index in members]

@@ -54,7 +54,8 @@ def _smoothed(counts: Floats) -> Floats:
     padded = np.pad(counts, ((1, 1), (0, 0)), mode="edge")
     overall = counts.sum(axis=0) + _LEAST
     smooth = counts + _NEIGHBOUR * (padded[:-2] + padded[2:]) + _OVERALL * overall / overall.sum() + _LEAST
-    return -np.log2(smooth / smooth.sum(axis=1, keepdims=True))
+    lengths: Floats = -np.log2(smooth / smooth.sum(axis=1, keepdims=True))
+    return lengths
 
 
 def _places(counts: Floats, buckets: int) -> Floats:

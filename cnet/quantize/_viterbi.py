@@ -1,4 +1,4 @@
-"""The cheapest path of each lane through a trellis, for all lanes at once (Viterbi, IEEE Trans. Inf. Theory 13/2, 1967)."""
+"""The cheapest path of each lane through a trellis, all lanes at once (Viterbi, IEEE Trans. Inf. Theory 13/2, 1967)."""
 
 from __future__ import annotations
 

@@ -10,19 +10,21 @@ in turns, which saves another tenth of a bit a weight.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
 from cnet.encode._layout import segments
+from cnet.encode._values import Grid, typed
 from cnet.errors import CheckpointError
 from cnet.quantize._base import QUANTIZERS, Codebook, Quantizer
 from cnet.quantize._choice import MOST, Chooser
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]
+Ints = npt.NDArray[np.int32]
 
 _MEMORY = {1: 0, 4: 2, 8: 3, 16: 4, 32: 5, 64: 6, 128: 7}
 
@@ -50,9 +52,12 @@ class Ecsq(Quantizer):
         default=32, description="States of the trellis: more cost time and save bytes; 1 is none."
     )
 
-    def quantize(self, values: Floats, clusters: int | None) -> Codebook:
-        """Labels and centroids of ``values`` as one row; none becomes zero."""
-        raise CheckpointError("the quantizer ecsq needs to know where the weights lie")
+    def quantize(self, values: Floats, clusters: int | None) -> Codebook:  # noqa: ARG002 - the contract's
+        """Labels and centroids of ``values`` without their places: the nearest point of the grid that is not 0."""
+        unit = self._unit(values)
+        sizes = np.maximum(np.rint(np.abs(values / unit) / 2), 1) if unit else np.ones(len(values))
+        symbols = _symbols(np.where(values < 0, -2 * sizes, 2 * sizes).astype(np.int32), unit or 1.0, values.dtype)
+        return Codebook(symbols.labels, symbols.centroids)
 
     def symbols(
         self,
@@ -66,45 +71,48 @@ class Ecsq(Quantizer):
         Raises:
             CheckpointError: ``not_finite``, where a kept weight is NaN or infinite.
         """
-        dtype = np.dtype(np.float64 if vector.dtype == np.float64 else np.float32)
-        top, rms = _scale(vector[keep])
-        unit = dtype.type(max(self.step * rms, top / MOST) / 2)
-        if unit == 0 or not np.isfinite(unit):
-            return _symbols(np.zeros(len(vector), np.int32), dtype.type(1))
-        parts = segments(list(shapes) or [(len(vector),)])
         multiples = np.zeros(len(vector), np.int32)
+        unit = self._unit(vector[keep])
+        if unit == 0:
+            return _symbols(multiples, 1.0, vector.dtype)
+        largest = _largest(vector, keep, unit)
         chooser = Chooser(_MEMORY[self.states], self.mu)
-        largest = max(1, int(min(top / float(unit) / 2 + 1, float(np.finfo(dtype).max) / 4 / float(unit), MOST)))
-        for pieces in parts:
+        for pieces in segments(list(shapes) or [(len(vector),)]):
             part = slice(pieces[0].start, pieces[-1].start + pieces[-1].size)
-            sizes = np.abs(vector[part] / unit).astype(np.float32)
-            sizes[~keep[part]] = 0
-            multiples[part] = chooser.multiples(pieces, sizes, keep[part], largest)
+            sizes = np.where(keep[part], np.abs(vector[part]), 0) / unit
+            multiples[part] = chooser.multiples(pieces, sizes.astype(np.float32), keep[part], largest)
         multiples[vector < 0] *= -1
-        return _symbols(multiples, _refined(vector, multiples, unit))
+        return _symbols(multiples, _refined(vector, multiples, unit), vector.dtype)
+
+    def _unit(self, values: Floats) -> float:
+        """Half the step, a number that the values' type holds; 0 where all values are 0 or all but."""
+        top = float(np.max(np.abs(values), initial=0.0))
+        if not np.isfinite(top):
+            raise CheckpointError("weights that are NaN or infinite cannot be quantized", code="not_finite")
+        if top == 0:
+            return 0.0
+        rms = top * float(np.sqrt(np.mean(np.square(values / values.dtype.type(top), dtype=np.float64))))
+        return float(values.dtype.type(max(self.step * rms, top / MOST) / 2))
 
 
-def _scale(values: Floats) -> tuple[float, float]:
-    """The largest magnitude and the root mean square."""
-    top = float(np.max(np.abs(values), initial=0.0))
-    if not np.isfinite(top):
-        raise CheckpointError("weights that are NaN or infinite cannot be quantized", code="not_finite")
-    if top == 0:
-        return 0.0, 0.0
-    return top, top * float(np.sqrt(np.mean(np.square(values / values.dtype.type(top), dtype=np.float64))))
+def _largest(vector: Floats, keep: npt.NDArray[np.bool_], unit: float) -> int:
+    """The largest k: its point is not far beyond the largest weight, and a finite number of the weights' type."""
+    top = float(np.max(np.abs(vector[keep])))
+    room: Any = np.finfo(vector.dtype).max
+    return max(1, int(min(top / unit / 2 + 1, float(room) / 4 / unit, MOST)))
 
 
-def _refined(vector: Floats, multiples: npt.NDArray[np.int32], unit: np.floating) -> np.floating:
-    """The step of least squared error for these multiples, of the type of ``unit``."""
-    wide = vector / unit
-    power = float(np.sum(np.square(multiples, dtype=np.float64)))
-    moment = float(np.sum(wide * multiples, dtype=np.float64))
-    return type(unit)(unit * (moment / power)) if power > 0 and moment > 0 else unit
+def _refined(vector: Floats, multiples: Ints, unit: float) -> float:
+    """The unit of least squared error for these multiples."""
+    at = np.flatnonzero(multiples)
+    chosen = multiples[at].astype(np.float64)
+    power = float(np.sum(chosen * chosen))
+    moment = float(np.sum(vector[at].astype(np.float64) / unit * chosen))
+    return unit * moment / power if power > 0 and moment > 0 else unit
 
 
-def _symbols(multiples: npt.NDArray[np.int32], unit: np.floating) -> Symbols:
+def _symbols(multiples: Ints, unit: float, dtype: np.dtype[Any]) -> Symbols:
     keep = multiples != 0
-    kept = multiples[keep]
-    used, labels = np.unique(kept, return_inverse=True)
-    kind = np.uint8 if len(used) <= 256 else np.uint16
-    return Symbols(keep, labels.astype(kind), used.astype(unit.dtype) * unit)
+    used, labels = np.unique(multiples[keep], return_inverse=True)
+    grid = Grid(dtype.type(unit), used.astype(np.int64))
+    return Symbols(keep, typed(labels, len(used)), grid.centroids())
