@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ Floats = npt.NDArray[np.floating]
 Labels = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
 _PLAIN, _GRID = 0, 1
-_DIVISORS = (1, 2, 4)
+_REACHES = (64.0, 4096.0, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,55 +40,77 @@ class Grid:
 
 
 def grid_of(centroids: Floats) -> Grid | None:
-    """The grid that distinct finite centroids lie on, bit for bit, or None."""
-    sizes = np.abs(centroids)
+    """The grid that distinct finite centroids lie on, bit for bit, or None.
+
+    The step is the smallest distance of two of them, or of one from 0, made exact by the multiples that it gives.
+    """
     if not len(centroids) or np.any(centroids == 0):
         return None
-    for divisor in _DIVISORS:
-        step = np.min(sizes) / centroids.dtype.type(divisor)
-        with np.errstate(all="ignore"):  # the comparison below finds what went wrong
-            multiples = np.rint(centroids / step)
-        if step > 0 and np.all(np.abs(multiples) < MOST):
-            grid = Grid(step, multiples.astype(np.int64))
-            if np.array_equal(grid.centroids(), centroids):
-                return grid
+    with np.errstate(all="ignore"):  # what overflows is no grid, and is found out below
+        exact = _fitted(centroids.astype(np.float64))
+        near = centroids.dtype.type(exact)
+        for step in (near, np.nextafter(near, near * 2), np.nextafter(near, near / 2)):
+            multiples = np.rint(centroids.astype(np.float64) / step)
+            if step > 0 and np.all(np.abs(multiples) < MOST):
+                grid = Grid(step, multiples.astype(np.int64))
+                if np.array_equal(grid.centroids(), centroids):
+                    return grid
     return None
 
 
+def _fitted(centroids: npt.NDArray[np.float64]) -> float:
+    step = min(float(np.min(np.abs(centroids))), float(np.min(np.diff(centroids), initial=np.inf)))
+    largest = float(np.max(np.abs(centroids)))
+    for reach in _REACHES:  # multiples of few steps are certain; each round makes those of more steps so
+        within = np.abs(centroids) <= min(largest, reach * step)
+        multiples = np.rint(centroids[within] / step)
+        weight = float(np.sum(multiples * multiples))
+        if weight > 0 and np.isfinite(weight):
+            step = float(np.sum(centroids[within] / step * multiples)) / weight * step
+    return step
+
+
 def pack_centroids(centroids: Floats) -> bytes:
-    """Centroids, their number and their type."""
-    wide = int(centroids.dtype == np.float64)
+    """Centroids, their number and their type, in the shorter of two forms."""
+    wide = int(centroids.dtype == np.float64) << 1
+    plain = bytes([_PLAIN | wide]) + put(len(centroids)) + pack(centroids)
     grid = grid_of(centroids)
-    if grid is None:
-        return bytes([_PLAIN | wide << 1]) + put(len(centroids)) + pack(centroids)
+    return plain if grid is None else min(plain, bytes([_GRID | wide]) + _pack_grid(grid), key=len)
+
+
+def _pack_grid(grid: Grid) -> bytes:
     first = int(grid.multiples[0])
     used = np.zeros(int(grid.multiples[-1]) - first + 1, np.uint8)
     used[grid.multiples - first] = 1
-    head = bytes([_GRID | wide << 1]) + np.array([grid.step]).tobytes()
-    return head + put(first + MOST) + put(len(used)) + np.packbits(used).tobytes()
+    return np.array([grid.step]).tobytes() + put(first + MOST) + put(len(used)) + np.packbits(used).tobytes()
 
 
 def unpack_centroids(content: memoryview, most: int) -> Floats:
-    """The centroids, at most ``most``. Raises ValueError."""
+    """The centroids: at most ``most``, finite. Raises ValueError."""
     if not len(content) or content[0] > 3:
         raise ValueError("centroids of an unknown kind")
     dtype = np.dtype(np.float64 if content[0] >> 1 else np.float32)
-    if content[0] & 1 == _PLAIN:
+    if content[0] & 1 == _GRID:
+        centroids = _unpack_grid(content[1:], dtype)
+    else:
         count, rest = take(content[1:])
         if count > most:
             raise ValueError("more centroids than weights")
-        return _floating(unpack(rest, count, dtype))
-    step = np.frombuffer(content[1 : 1 + dtype.itemsize], dtype)[0]
-    first, rest = take(content[1 + dtype.itemsize :])
+        numbers = unpack(rest, count, dtype)
+        centroids = numbers.view(np.float64) if dtype.itemsize == 8 else numbers.view(np.float32)
+    if len(centroids) > most or not np.all(np.isfinite(centroids)):
+        raise ValueError("more centroids than weights, or some that are no numbers")
+    return centroids
+
+
+def _unpack_grid(content: memoryview, dtype: np.dtype[Any]) -> Floats:
+    step = np.frombuffer(content[: dtype.itemsize], dtype)[0]
+    first, rest = take(content[dtype.itemsize :])
     span, rest = take(rest)
     if span > 2 * MOST or len(rest) != -(-span // 8):
         raise ValueError("the centroids' grid is impossible")
     used = np.unpackbits(np.frombuffer(rest, np.uint8), count=span)
     return Grid(step, np.flatnonzero(used).astype(np.int64) + (first - MOST)).centroids()
-
-
-def _floating(numbers: npt.NDArray[np.generic]) -> Floats:
-    return numbers.view(np.float64) if numbers.dtype.itemsize == 8 else numbers.view(np.float32)
 
 
 def signed(centroids: Floats) -> npt.NDArray[np.int32]:

@@ -6,17 +6,18 @@ Streams, all uint8. The first byte of ``mask`` says how mask and labels are stor
     1  walked: the streams of each segment (``_segment``), each after its length
     2  quick: the streams of each segment (``_blocks``), each after its length; for nets of more than 2^21 weights
 
-``centroids`` are as in ``_values``. Without a quantizer there are no centroids: ``labels`` begins with its own streams
-as above, after their length, and goes on with the kept values (``_floats``) in the smallest type that holds all of them
-exactly; the header names it as ``values``.
+``centroids`` are as in ``_codebooks``. Without a quantizer there are no centroids: ``labels`` begins with its own
+streams as above, after their length, and goes on with the kept values (``_floats``) in the smallest type that holds all
+of them exactly; the header names it as ``values``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,6 +25,7 @@ import numpy.typing as npt
 
 from cnet.encode import _blocks, _paths, _segment, _values
 from cnet.encode._base import ENCODERS, Encoder, Streams
+from cnet.encode._codebooks import Codebooks
 from cnet.encode._floats import pack, unpack
 from cnet.encode._kept import narrowed, stored_type, widened
 from cnet.encode._layout import SEGMENT, Piece, segments
@@ -56,8 +58,9 @@ class Compact(Encoder):
             mask, labels = _smallest(_Net(symbols.keep, ones), shapes)
             name, values = narrowed(symbols.centroids)
             return _streams(mask=mask, labels=put(len(labels)) + labels + pack(values)), {"values": name}
-        mask, labels = _smallest(_Net(symbols.keep, *_numbers(symbols, shapes)), shapes)
-        return _streams(mask=mask, labels=labels, centroids=_values.pack_centroids(symbols.centroids)), {}
+        books = Codebooks.of(symbols, shapes)
+        mask, labels = _smallest(_net(symbols, shapes, books), shapes)
+        return _streams(mask=mask, labels=labels, centroids=books.pack()), {}
 
     def decode(self, streams: Streams, header: Mapping[str, Any], shapes: Shapes) -> Symbols:
         """The symbols. Raises BundleError where the streams are not what ``encode`` makes for such shapes."""
@@ -69,10 +72,10 @@ class Compact(Encoder):
             if header:
                 return _unquantized(content["mask"], content["labels"], header, shapes)
             weights = sum(math.prod(shape) for shape in shapes)
-            centroids = _values.unpack_centroids(content["centroids"], weights)
+            books = Codebooks.unpack(content["centroids"], weights, len(shapes))
             net = _read(content["mask"], content["labels"], shapes)
-            table = _table(centroids, net.memory)
-            return Symbols(net.keep, _values.labels_of(net.numbers, table), centroids)
+            tables = books.tables(grids=net.memory > 0)
+            return Symbols(net.keep, books.labels(net.keep, shapes, net.numbers, tables), books.centroids())
         except (AssertionError, ValueError) as error:
             raise BundleError("the bundle's arrays cannot be decoded") from error
 
@@ -99,26 +102,15 @@ def _streams(**parts: bytes) -> Streams:
     return {name: np.frombuffer(part, np.uint8) for name, part in parts.items()}
 
 
-def _numbers(symbols: Symbols, shapes: Shapes) -> tuple[Ints, int]:
-    """Signed numbers of the labels; where they are a path through a trellis, multiples of the grid and its memory."""
-    grid = _values.grid_of(symbols.centroids)
-    if grid is not None:
-        net = _Net(symbols.keep, grid.multiples.astype(np.int32)[symbols.labels])
+def _net(symbols: Symbols, shapes: Shapes, books: Codebooks) -> _Net:
+    """The labels as numbers; as multiples of grids where these are paths through a trellis."""
+    with contextlib.suppress(ValueError):
+        net = _Net(symbols.keep, books.numbers(symbols, shapes, books.tables(grids=True)))
         parts = net.parts(segments(shapes))
         memory = _paths.common_memory((pieces, _spread(keep, numbers)) for pieces, keep, numbers in parts)
         if memory:
-            return net.numbers, memory
-    return _values.signed(symbols.centroids)[symbols.labels], 0
-
-
-def _table(centroids: npt.NDArray[np.floating], memory: int) -> Ints:
-    """The number of each centroid's label."""
-    if memory == 0:
-        return _values.signed(centroids)
-    grid = _values.grid_of(centroids)
-    if grid is None:
-        raise ValueError("a trellis without its grid")
-    return grid.multiples.astype(np.int32)
+            return replace(net, memory=memory)
+    return _Net(symbols.keep, books.numbers(symbols, shapes, books.tables(grids=False)))
 
 
 def _spread(keep: Bools, numbers: Ints) -> Ints:

@@ -19,8 +19,9 @@ from pydantic import Field
 from cnet.encode._layout import segments
 from cnet.encode._values import Grid, typed
 from cnet.errors import CheckpointError
-from cnet.quantize._base import QUANTIZERS, Codebook, Quantizer
+from cnet.quantize._base import QUANTIZERS, Codebook
 from cnet.quantize._choice import MOST, Chooser
+from cnet.quantize._scope import Scoped
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]
@@ -30,8 +31,8 @@ _MEMORY = {1: 0, 4: 2, 8: 3, 16: 4, 32: 5, 64: 6, 128: 7}
 
 
 @QUANTIZERS.register("ecsq")
-class Ecsq(Quantizer):
-    """One uniform grid for the whole net, labels chosen by error and by what they cost in the file.
+class Ecsq(Scoped):
+    """A uniform grid, labels chosen by error and by what they cost in the file.
 
     Made for the encoder ``compact``, which knows the trellis; with others use ``states`` 1. Weights that cost more
     than they are worth become zero, so that the sparsity can be higher than the pruner's.
@@ -59,14 +60,14 @@ class Ecsq(Quantizer):
         symbols = _symbols(np.where(values < 0, -2 * sizes, 2 * sizes).astype(np.int32), unit or 1.0, values.dtype)
         return Codebook(symbols.labels, symbols.centroids)
 
-    def symbols(
+    def one_codebook(
         self,
         vector: Floats,
         keep: npt.NDArray[np.bool_],
         clusters: int | None,  # noqa: ARG002 - the contract's
-        shapes: Sequence[tuple[int, ...]] = (),
+        shapes: Sequence[tuple[int, ...]],
     ) -> Symbols:
-        """The symbols of w_net.
+        """The symbols of weights on one grid.
 
         Raises:
             CheckpointError: ``not_finite``, where a kept weight is NaN or infinite.

@@ -16,16 +16,17 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet.errors import CheckpointError
-from cnet.quantize._base import QUANTIZERS, Codebook, Quantizer
+from cnet.quantize._base import QUANTIZERS, Codebook
 from cnet.quantize._intervals import Points, cluster
+from cnet.quantize._scope import Scoped
 from cnet.sweep import Sweep
 
 Clusters = Annotated[int, Field(ge=1, le=65536)]
 
 
 @QUANTIZERS.register("kmeans")
-class KMeans(Quantizer):
-    """Each kept weight becomes the mean of its cluster, one codebook for the whole net.
+class KMeans(Scoped):
+    """Each kept weight becomes the mean of its cluster.
 
     Where the values have no more than ``clusters`` distinct ones, these are the centroids and nothing is lost.
     """
