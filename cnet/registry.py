@@ -23,9 +23,7 @@ from cnet.errors import SpecError
 class Strict(BaseModel):
     """Base of every document we accept: frozen, no unknown field, no coercion, no NaN or infinity."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=True)
 
 
 class Part(Strict):
@@ -122,8 +120,6 @@ class OneOf:
         choices = {name: handler.generate_schema(self.registry.get(name)) for name in names}
         return core_schema.tagged_union_schema(choices, discriminator="name")
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """The union's own JSON Schema (a plain ``oneOf``)."""
         return handler(schema)

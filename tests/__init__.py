@@ -1,0 +1,1 @@
+"""All tests: unit, integration, acceptance, golden bundles, architecture."""

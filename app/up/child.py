@@ -54,6 +54,11 @@ class Child:
         """Whether it runs now."""
         return self._process is not None and self._process.poll() is None
 
+    @property
+    def waiting(self) -> bool:
+        """Whether it died and the pause before its next start is not over."""
+        return self._restart_at is not None
+
     def start(self) -> None:
         """Run it, in a process group of its own: a terminal's Ctrl-C is for the parent alone."""
         self._restart_at = None

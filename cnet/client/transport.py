@@ -61,13 +61,9 @@ class Transport:
         self._retries = retries
         self.sleep = sleep
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        try:
-            # a proxy from the environment cannot reach this machine's loopback
-            self._http = httpx2.Client(
-                base_url=self.server, headers=headers, transport=transport, trust_env=not _is_loopback(self.server)
-            )
-        except (httpx2.InvalidURL, ValueError) as error:
-            raise UnreachableError(f"{server!r} is no address of a server; write it like http://HOST:PORT") from error
+        # a proxy from the environment cannot reach this machine's loopback
+        loopback = _is_loopback(_checked(self.server).host)
+        self._http = httpx2.Client(base_url=self.server, headers=headers, transport=transport, trust_env=not loopback)
 
     def close(self) -> None:
         """Close all connections."""
@@ -111,10 +107,6 @@ class Transport:
                     response.read()
                     raise _problem(response)
                 yield response
-        except (httpx2.UnsupportedProtocol, httpx2.InvalidURL) as error:
-            raise UnreachableError(
-                f"{self.server!r} is no address of a server; write it like http://HOST:PORT"
-            ) from error
         except (httpx2.TransportError, httpx2.StreamError) as error:
             raise UnreachableError(
                 f"the server at {self.server} does not answer: is it running, and is the address right?"
@@ -128,9 +120,7 @@ def retryable(error: ApiError | UnreachableError) -> bool:
     if isinstance(error, ApiError):
         busy = error.status == 409 and "retry_after" in error.document
         return error.status in _RETRIED or busy
-    cause = error.__cause__
-    wrong = isinstance(cause, httpx2.UnsupportedProtocol)
-    return isinstance(cause, httpx2.TransportError | httpx2.StreamError) and not wrong
+    return isinstance(error.__cause__, httpx2.TransportError | httpx2.StreamError)
 
 
 def _pause(error: ApiError | UnreachableError, attempt: int) -> float:
@@ -150,8 +140,20 @@ def _problem(response: httpx2.Response) -> ApiError:
     return ApiError(response.status_code, document)
 
 
-def _is_loopback(server: str) -> bool:
-    host = httpx2.URL(server).host
+def _checked(server: str) -> httpx2.URL:
+    try:
+        url = httpx2.URL(server)
+    except (httpx2.InvalidURL, ValueError) as error:
+        raise UnreachableError(_NO_ADDRESS.format(server)) from error
+    if url.scheme not in ("http", "https") or not url.host:
+        raise UnreachableError(_NO_ADDRESS.format(server))
+    return url
+
+
+_NO_ADDRESS = "{!r} is no address of a server; write it like http://HOST:PORT"
+
+
+def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:

@@ -1,0 +1,64 @@
+"""A part of a running service is killed in mid-training: it comes back, and the job's bundle is the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cnet.client import Client
+from tests.acceptance.service import Up, processes_of, until_phase
+from tests.acceptance.test_jobs import TINY
+
+SPEC = {**TINY, "training": {"epochs": 40, "batch_size": 64}, "baseline": {"epochs": 1}}
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """A service whose leases are short, so that losses are noticed soon."""
+    up = Up.start(tmp_path_factory.mktemp("kills") / "data", CNET_LEASE_SECONDS="6", CNET_REAP_SECONDS="1")
+    yield up
+    up.stop()
+
+
+@pytest.fixture(scope="module")
+def undisturbed(up: Up) -> list[str]:
+    """Digests of the bundles of a run that nobody disturbs."""
+    with up.client() as client:
+        return digests(client, client.submit(SPEC)["id"])
+
+
+def digests(client: Client, job_id: str) -> list[str]:
+    """Of all points, once the job has succeeded."""
+    job = client.wait(job_id, timeout=200.0)
+    assert job["status"] == "succeeded", job["error"]
+    return [point["sha256"] for point in client.results(job_id)["points"]]
+
+
+def kill(up: Up, part: str) -> None:
+    """SIGKILL to the process of the service whose command line has ``part`` in it: the first that was started."""
+    for pid in processes_of(up.data):
+        words = (Path("/proc") / str(pid) / "cmdline").read_bytes().decode().split("\0")
+        if any(part in word for word in words):
+            os.kill(pid, signal.SIGKILL)
+            return
+    raise AssertionError(f"no process of {part}")
+
+
+@pytest.mark.parametrize("part", ["worker.runner", "worker.celery_app", "valkey-server", "app.up.serve"])
+def test_what_is_killed_comes_back_and_the_job_goes_on(up: Up, undisturbed: list[str], part: str) -> None:
+    """Runner, worker, queue, API, each once, after the third epoch; the log says from where the job went on."""
+    with up.client() as client:
+        job = client.submit(SPEC)
+        until_phase(client, job["id"], 3)
+
+        kill(up, part)
+        found = digests(client, job["id"])
+        log = client.logs(job["id"])
+
+    assert found == undisturbed
+    lost = part in ("worker.runner", "worker.celery_app")
+    assert ("finetune: resumes after epoch" in log) == lost

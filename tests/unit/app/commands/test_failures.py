@@ -1,0 +1,68 @@
+"""From exceptions to sentences and exit codes."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+from pydantic import ValidationError
+
+from app.commands.failures import describe
+from app.core.errors import NotFoundError
+from app.core.settings import Settings
+from cnet.client import ApiError, UnreachableError, WaitTimeoutError
+from cnet.errors import BundleError, Issue, SpecError, StoppedError
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "code"),
+    [
+        (typer.BadParameter("no such thing"), 2, "usage"),
+        (typer.Abort(), 3, "cancelled"),
+        (StoppedError(), 3, "stopped"),
+        (WaitTimeoutError("late"), 4, "wait_timeout"),
+        (BundleError("damaged"), 1, "bundle_damaged"),
+        (SpecError("wrong"), 2, "invalid_spec"),
+        (UnreachableError("away"), 1, "unreachable"),
+        (ApiError(404, {"code": "not_found", "detail": "no such job"}), 1, "not_found"),
+        (NotFoundError("no such key"), 1, "not_found"),
+        (FileNotFoundError(2, "No such file or directory", "x"), 1, "file_error"),
+        (KeyError("x"), 1, "defect"),
+    ],
+)
+def test_every_error_has_its_exit_code(error: Exception, exit_code: int, code: str) -> None:
+    """And a code that a program can rely on; the document is a problem."""
+    failure = describe(error)
+
+    assert (failure.exit_code, failure.code) == (exit_code, code)
+    assert failure.document()["detail"] == failure.detail
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [("torch", "train"), ("sklearn.datasets", "train"), ("celery", "server"), ("fastapi", "server")],
+)
+def test_what_is_not_installed_is_named_with_its_extra(module: str, extra: str) -> None:
+    """So that one command helps."""
+    failure = describe(ModuleNotFoundError(f"No module named {module!r}", name=module))
+
+    assert (failure.exit_code, failure.code) == (1, "not_installed")
+    assert f"pip install 'cnet[{extra}]'" in failure.detail
+
+
+def test_issues_of_a_specification_are_listed() -> None:
+    """Each with its place."""
+    failure = describe(SpecError("wrong", issues=[Issue(("prune", "sparsity"), "too large")]))
+
+    assert failure.document()["errors"] == [{"loc": ["prune", "sparsity"], "msg": "too large"}]
+
+
+def test_a_wrong_setting_is_named_as_the_variable_that_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CNET_PORT, and what is wrong with it."""
+    monkeypatch.setenv("CNET_PORT", "many")
+    with pytest.raises(ValidationError) as caught:
+        Settings()
+
+    failure = describe(caught.value)
+
+    assert failure.exit_code == 2
+    assert "CNET_PORT" in failure.detail

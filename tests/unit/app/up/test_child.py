@@ -1,0 +1,135 @@
+"""One process of the service, watched."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.core.launch import bound
+from app.up.child import Child, Program
+from tests.processes import until
+
+
+class Clock:
+    """Seconds that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """The time."""
+        return self.now
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A data folder."""
+    (tmp_path / "logs").mkdir()
+    return tmp_path
+
+
+def python(code: str) -> Program:
+    """A program that runs ``code``."""
+    return Program("thing", (sys.executable, "-c", code), {})
+
+
+def test_what_it_says_goes_to_its_log(folder: Path) -> None:
+    """Both of its outputs; the last lines can be asked for."""
+    child = Child(python("import sys; print('one'); print('two', file=sys.stderr)"), folder)
+
+    child.start()
+    until(lambda: not child.alive)
+
+    assert sorted(child.last_words().splitlines()) == ["one", "two"]
+
+
+def test_what_dies_is_started_again_after_growing_pauses(folder: Path) -> None:
+    """A quarter of a second, then twice as long each time; at most 30 s."""
+    clock = Clock()
+    child = Child(python("raise SystemExit(1)"), folder, clock)
+    child.start()
+    pauses = []
+
+    for _ in range(9):
+        until(lambda: not child.alive)
+        assert child.keep_up()
+        died = clock.now
+        while child.waiting:
+            clock.now += 0.25
+            child.keep_up()
+        pauses.append(clock.now - died)
+    child.end(clock.now)
+
+    assert pauses == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
+    assert child.deaths == 9
+
+
+def test_a_death_after_a_steady_minute_counts_as_the_first(folder: Path) -> None:
+    """The pause is short again."""
+    clock = Clock()
+    child = Child(python("raise SystemExit(1)"), folder, clock)
+    child.deaths = 5
+    child.start()
+    until(lambda: not child.alive)
+    clock.now = 61.0
+
+    assert child.keep_up()
+    assert child.deaths == 1
+
+
+def test_ending_takes_the_whole_group(folder: Path) -> None:
+    """Also a grandchild that would stay."""
+    code = "import subprocess, time; print(subprocess.Popen(['sleep', '300']).pid, flush=True); time.sleep(300)"
+    child = Child(Program("thing", (sys.executable, "-c", code), {"PATH": os.environ["PATH"]}), folder)
+    child.start()
+    grandchild = int(until(child.last_words))
+
+    child.end(0.0)
+
+    assert not child.alive
+    until(lambda: not _command(grandchild))
+
+
+def test_a_log_stays_small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was there moves aside, once."""
+    monkeypatch.setattr("app.up.child._LOG_BYTES", 10)
+    child = Child(python("import sys; sys.stdin.read()"), folder)
+    child.log.write_text("much more than ten bytes")
+    child.start()
+    until(lambda: not child.alive)
+
+    child.keep_up()
+
+    assert child.log.read_text() == ""
+    assert child.log.with_suffix(".log.1").read_text() == "much more than ten bytes"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's part of this is Linux's")
+def test_what_is_bound_ends_with_its_parent() -> None:
+    """Even where the parent is killed."""
+    code = (
+        "import subprocess, sys; from app.core.launch import bound;"
+        "child = subprocess.Popen(bound(['sleep', '300'])); print(child.pid, flush=True); child.wait()"
+    )
+    parent = subprocess.Popen(bound([sys.executable, "-c", code]), stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    parent.stdout.close()
+
+    until(lambda: not _command(child))
+
+
+def _command(pid: int) -> bytes:
+    """A process's command line; empty for one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

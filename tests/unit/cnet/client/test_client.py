@@ -1,0 +1,249 @@
+"""The client against a server that is a function."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from cnet.client import ApiError, Client, ClientError, UnreachableError, WaitTimeoutError
+
+Handler = Callable[[httpx2.Request], httpx2.Response]
+
+
+def client_of(handler: Handler, pauses: list[float] | None = None, **options: Any) -> Client:
+    """A client of ``handler``; the pauses it makes are noted, not made."""
+    sleep = (pauses if pauses is not None else []).append
+    return Client("http://server", "cnet_secret", transport=httpx2.MockTransport(handler), sleep=sleep, **options)
+
+
+def answers(*responses: httpx2.Response | Exception) -> Handler:
+    """One after the other, whatever is asked."""
+    left = list(responses)
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        del request
+        response = left.pop(0)
+        if isinstance(response, Exception):
+            raise response
+        return response
+
+    return handler
+
+
+def job(status: str = "queued") -> httpx2.Response:
+    """A job's document."""
+    return httpx2.Response(200, json={"id": "job_1", "status": status})
+
+
+def test_the_key_is_sent() -> None:
+    """As bearer token, with every request."""
+    seen: list[str] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request.headers["Authorization"])
+        return job()
+
+    client_of(handler).job("job_1")
+
+    assert seen == ["Bearer cnet_secret"]
+
+
+def test_a_problem_becomes_an_error_with_its_code_and_words() -> None:
+    """Code, detail, status, issues, request id."""
+    document = {
+        "title": "Unprocessable",
+        "status": 422,
+        "code": "invalid_spec",
+        "detail": "sparsity is out of range",
+        "errors": [{"loc": ["prune", "sparsity", 0], "msg": "less than 1"}],
+        "request_id": "r1",
+    }
+
+    with pytest.raises(ApiError, match="sparsity is out of range") as caught:
+        client_of(answers(httpx2.Response(422, json=document))).submit({})
+
+    error = caught.value
+    assert (error.status, error.code, error.request_id) == (422, "invalid_spec", "r1")
+    assert [(issue.loc, issue.msg) for issue in error.issues] == [(("prune", "sparsity", 0), "less than 1")]
+
+
+def test_a_busy_server_is_asked_again_when_it_says() -> None:
+    """429 with Retry-After, then an answer."""
+    pauses: list[float] = []
+    busy = httpx2.Response(429, headers={"Retry-After": "7"}, json={"code": "too_many", "detail": "wait"})
+
+    found = client_of(answers(busy, job()), pauses).job("job_1")
+
+    assert found["id"] == "job_1"
+    assert pauses == [7.0]
+
+
+def test_a_broken_connection_is_made_again_with_growing_pauses() -> None:
+    """Until it goes through."""
+    pauses: list[float] = []
+    broken = [httpx2.ConnectError("refused"), httpx2.ReadError("reset"), httpx2.Response(503)]
+
+    client_of(answers(*broken, job()), pauses).job("job_1")
+
+    assert pauses == [0.25, 0.5, 1.0]
+
+
+def test_a_server_that_stays_away_is_unreachable() -> None:
+    """After the last try, with the address in the message."""
+    broken = [httpx2.ConnectError("refused")] * 3
+
+    with pytest.raises(UnreachableError, match="http://server"):
+        client_of(answers(*broken), retries=2).job("job_1")
+
+
+@pytest.mark.parametrize("server", ["nonsense", "ftp://server", "http://"])
+def test_an_address_that_is_none_is_told_at_once(server: str) -> None:
+    """No pauses, and how to write one."""
+    with pytest.raises(UnreachableError, match="http://HOST:PORT"):
+        Client(server, sleep=pytest.fail).jobs()
+
+
+def test_what_is_no_cnet_server_is_told() -> None:
+    """A web page instead of JSON."""
+    with pytest.raises(UnreachableError, match="no cnet server"):
+        client_of(answers(httpx2.Response(200, text="<html>"))).job("job_1")
+
+
+def test_a_refusal_is_not_tried_again() -> None:
+    """404 stays 404."""
+    pauses: list[float] = []
+
+    with pytest.raises(ApiError):
+        client_of(answers(httpx2.Response(404, json={"code": "not_found", "detail": "no"})), pauses).job("job_1")
+
+    assert pauses == []
+
+
+def test_an_upload_streams_with_digest_and_keeps_its_key_over_retries(tmp_path: Path) -> None:
+    """The second try sends the whole file again under the same Idempotency-Key."""
+    content = bytes(range(256)) * 10_000
+    path = tmp_path / "model.pth"
+    path.write_bytes(content)
+    seen: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        assert request.read() == content
+        seen.append(request)
+        return httpx2.Response(502) if len(seen) == 1 else httpx2.Response(201, json={"id": "ckpt_1"})
+
+    assert client_of(handler).upload_checkpoint(path, weights_key="ema")["id"] == "ckpt_1"
+
+    assert len({request.headers["Idempotency-Key"] for request in seen}) == 1
+    assert seen[0].headers["Content-Length"] == str(len(content))
+    query = dict(seen[0].url.params)
+    assert query == {
+        "filename": "model.pth",
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "strip_prefix": "true",
+        "weights_key": "ema",
+    }
+
+
+def test_waiting_ends_with_the_job() -> None:
+    """Whatever its end is."""
+    assert client_of(answers(job(), job("running"), job("failed"))).wait("job_1")["status"] == "failed"
+
+
+def test_waiting_has_an_end_of_its_own() -> None:
+    """The job goes on."""
+    with pytest.raises(WaitTimeoutError, match="goes on"):
+        client_of(answers(job("running"))).wait("job_1", timeout=0.0)
+
+
+def test_lists_are_followed_to_their_end() -> None:
+    """Page by page, at most as many as asked for."""
+    pages = [
+        httpx2.Response(200, json={"data": [{"id": "b"}], "has_more": True, "next": "b"}),
+        httpx2.Response(200, json={"data": [{"id": "a"}], "has_more": False, "next": None}),
+    ]
+
+    assert [found["id"] for found in client_of(answers(*pages)).jobs()] == ["b", "a"]
+
+
+def stream(*events: dict[str, Any]) -> httpx2.Response:
+    """An event stream that ends after ``events``."""
+    text = "".join(f"id: {event['id']}\nevent: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+    return httpx2.Response(200, headers={"Content-Type": "text/event-stream"}, text=text)
+
+
+def test_events_go_on_where_the_connection_broke() -> None:
+    """By Last-Event-ID, without a gap and without a repetition."""
+    asked: list[str] = []
+    parts = [
+        stream({"id": 1, "type": "phase", "phase": "load"}),
+        stream({"id": 2, "type": "progress", "progress": 0.5}, {"id": 3, "type": "status", "status": "succeeded"}),
+    ]
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request.headers["Last-Event-ID"])
+        return parts.pop(0)
+
+    events = list(client_of(handler).events("job_1"))
+
+    assert [event["id"] for event in events] == [1, 2, 3]
+    assert asked == ["0", "1"]
+
+
+BUNDLE = b"bundle" * 1000
+DIGEST = base64.b64encode(hashlib.sha256(BUNDLE).digest()).decode()
+
+
+def test_a_download_is_written_whole(tmp_path: Path) -> None:
+    """Its digest is what the server says; no draft is left."""
+    response = httpx2.Response(200, headers={"Repr-Digest": f"sha-256=:{DIGEST}:"}, content=BUNDLE)
+
+    digest = client_of(answers(response)).download("job_1", tmp_path / "model.npz")
+
+    assert digest == hashlib.sha256(BUNDLE).hexdigest()
+    assert [path.name for path in tmp_path.iterdir()] == ["model.npz"]
+    assert (tmp_path / "model.npz").read_bytes() == BUNDLE
+
+
+def test_a_download_that_is_not_what_was_sent_leaves_nothing(tmp_path: Path) -> None:
+    """Not even over an older file."""
+    (tmp_path / "model.npz").write_bytes(b"older")
+    response = httpx2.Response(200, headers={"Repr-Digest": f"sha-256=:{DIGEST}:"}, content=BUNDLE[:-1] + b"x")
+
+    with pytest.raises(ClientError) as caught:
+        client_of(answers(response)).download("job_1", tmp_path / "model.npz")
+
+    assert caught.value.code == "digest_mismatch"
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"model.npz": b"older"}
+
+
+class Breaking(httpx2.SyncByteStream):
+    """A body that breaks off."""
+
+    def __iter__(self) -> Any:
+        yield BUNDLE[:1000]
+        raise httpx2.ReadError("reset")
+
+
+def test_a_download_goes_on_at_the_byte_where_it_broke(tmp_path: Path) -> None:
+    """By Range, if the content is still the same."""
+    seen: list[httpx2.Request] = []
+    headers = {"ETag": '"e"', "Repr-Digest": f"sha-256=:{DIGEST}:"}
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        if len(seen) == 1:
+            return httpx2.Response(200, headers=headers, stream=Breaking())
+        return httpx2.Response(206, headers=headers, content=BUNDLE[1000:])
+
+    client_of(handler).download("job_1", tmp_path / "model.npz", point=2)
+
+    assert (tmp_path / "model.npz").read_bytes() == BUNDLE
+    assert (seen[1].headers["Range"], seen[1].headers["If-Range"]) == ("bytes=1000-", '"e"')
+    assert dict(seen[1].url.params) == {"point": "2"}
