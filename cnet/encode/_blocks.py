@@ -154,5 +154,5 @@ def _runs(ordered: Ints) -> list[tuple[int, slice]]:
 
 def _code_magnitudes(coder: Coder, field: npt.NDArray[np.uint8], given: Ints | None) -> Ints:
     largest = coder.raw(None if given is None else np.array([given.max(initial=1)], np.int32), _MOST_BITS, 1)
-    scene = Scene(max(int(largest[0]), 1), True, 0, 0, _ONE)  # noqa: FBT003 - none of these is zero
+    scene = Scene(max(int(largest[0]), 1), True, 0, _ONE)  # noqa: FBT003 - none of these is zero
     return Walk(scene, coder, coder, quick=True).code(field, given)

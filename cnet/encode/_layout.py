@@ -14,6 +14,7 @@ SEGMENT = 2**21
 """Weights that are coded as one; a larger tensor is cut between rows into pieces of about this size."""
 
 _LARGEST_KERNEL = 128
+_COLUMNS = 16
 _SMALLEST_GROUP = 4
 _NEAR = (0, 10, 6)  # influence of a kernel neighbour at Manhattan distance 1 and 2; all others _FAR
 _FAR = 4
@@ -48,10 +49,20 @@ class Piece:
         side = self.sides[axis]
         return side > 1 and self.size // side >= _SMALLEST_GROUP
 
+    @property
+    def neighbourhood(self) -> tuple[int, ...]:
+        """Shape of what is walked over as one: the kernel, or where it is a point some columns in a row."""
+        return self.kernel if self.sides[2] > 1 else (_COLUMNS,)
+
+    @property
+    def positions(self) -> int:
+        """Weights of a neighbourhood."""
+        return math.prod(self.neighbourhood)
+
     @cached_property
     def influence(self) -> npt.NDArray[np.int64]:
-        """How much position b tells of a later position a of the same kernel, shape (positions, positions)."""
-        places = np.indices(self.kernel).reshape(len(self.kernel), -1)
+        """How much position b tells of a later position a of its neighbourhood, shape (positions, positions)."""
+        places = np.indices(self.neighbourhood).reshape(len(self.neighbourhood), -1)
         distance = np.abs(places[:, :, None] - places[:, None, :]).sum(axis=0)
         weights = np.where(distance < len(_NEAR), np.take(_NEAR, np.minimum(distance, len(_NEAR) - 1)), _FAR)
         return np.tril(weights, -1).astype(np.int64)

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet import trellis
+from cnet.encode._lanes import from_lanes, to_lanes
 from cnet.encode._layout import Piece
-from cnet.encode._walk import from_lanes, to_lanes
 
 Ints = npt.NDArray[np.int32]
 
@@ -34,7 +34,7 @@ def _by_piece(pieces: Sequence[Piece], flat: Ints, change: Callable[[Ints], Ints
     parts = [np.empty(0, np.int32)]
     for piece in pieces:
         start = piece.start - pieces[0].start
-        length = trellis.lane_length(piece.sides[2])
+        length = trellis.lane_length(piece.positions)
         lanes = to_lanes([flat[start : start + piece.size]], length).astype(np.int32, copy=False)
         changed = change(lanes)
         if changed is None:

@@ -10,22 +10,17 @@ buckets are 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16, ..., two an octave.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from cnet import trellis
 from cnet.encode._coder import Coder, Ints, Model
-from cnet.encode._layout import Piece
+from cnet.encode._lanes import Bytes, Lanes, Longs
 from cnet.encode._levels import LEVELS
-
-Bytes = npt.NDArray[np.uint8]
-Longs = npt.NDArray[np.int64]
-KindT = TypeVar("KindT", bound=np.generic)
 
 GAINS = (0, 1, 2, 3, 4, 6)
 """Levels that a doubling of the neighbours' size moves a weight by; 0 takes no notice of neighbours."""
@@ -38,40 +33,18 @@ _SINGLE = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Lanes:
-    """Lanes of pieces that have the same kernel.
-
-    Attributes:
-        levels: shape (lanes, length); anything beyond a lane's end.
-        lengths: weights of each lane, shape (lanes,).
-        influence: of kernel positions on later ones, shape (positions, positions).
-    """
-
-    levels: Bytes
-    lengths: Longs
-    influence: Longs
-
-    @property
-    def positions(self) -> int:
-        """Weights a kernel."""
-        return len(self.influence)
-
-
-@dataclass(frozen=True, eq=False)
 class Scene:
     """What both directions know before the walk.
 
     Attributes:
         largest: the largest magnitude.
         dense: no weight is zero.
-        gain: one of GAINS.
         memory: bits of the trellis' state, or 0 for none.
         expected: mean magnitude on each level in 1/16, shape (LEVELS,), at least 1.
     """
 
     largest: int
     dense: bool
-    gain: int
     memory: int
     expected: Longs
 
@@ -129,44 +102,6 @@ def first_of(bucket: int) -> int:
     return bucket + 1 if bucket < _SINGLE else ((2 + bucket % 2) << place_bits(bucket)) + 1
 
 
-def lanes(pieces: Sequence[Piece], fields: Sequence[Bytes], long: bool) -> list[tuple[list[int], Lanes]]:
-    """The lanes of a segment, by kernel, each with the indexes of its pieces; ``long`` for the trellis' lanes."""
-    kernels: dict[tuple[int, ...], list[int]] = {}
-    for index, piece in enumerate(pieces):
-        kernels.setdefault(piece.kernel, []).append(index)
-    found = []
-    for kernel, members in kernels.items():
-        positions = int(np.prod(kernel))
-        length = trellis.lane_length(positions) if long else positions
-        matrix = to_lanes([fields[index] for index in members], length)
-        lengths = _lengths([pieces[index].size for index in members], length)
-        found.append((members, Lanes(matrix, lengths, pieces[members[0]].influence)))
-    return found
-
-
-def to_lanes(parts: Sequence[npt.NDArray[KindT]], length: int) -> npt.NDArray[KindT]:
-    """Flat arrays as rows of ``length``, each array padded with zeros to whole rows."""
-    padded = [np.pad(part, (0, -len(part) % length)) for part in parts]
-    return np.concatenate(padded).reshape(-1, length)
-
-
-def from_lanes(matrix: npt.NDArray[KindT], sizes: Sequence[int]) -> list[npt.NDArray[KindT]]:
-    """The inverse of ``to_lanes``."""
-    length, row, parts = matrix.shape[1], 0, []
-    for size in sizes:
-        rows = -(-size // length)
-        parts.append(matrix[row : row + rows].reshape(-1)[:size])
-        row += rows
-    return parts
-
-
-def _lengths(sizes: Sequence[int], length: int) -> Longs:
-    whole = [np.full(-(-size // length), length, np.int64) for size in sizes]
-    for size, rows in zip(sizes, whole, strict=True):
-        rows[-1] = size - length * (len(rows) - 1)
-    return np.concatenate(whole)
-
-
 class Walk:
     """The walk over all lanes of a segment.
 
@@ -181,28 +116,36 @@ class Walk:
         self._labels = labels
         self._models = _Models.for_largest(scene.largest, quick)
 
-    def run(self, group: Lanes, given: Ints | None) -> Ints:
-        """Write ``given`` magnitudes (0: zero), shape (lanes, length), or read them."""
+    def run(self, group: Lanes, gain: int, given: Ints | None) -> Ints:
+        """Write ``given`` magnitudes (0: zero), shape (lanes, length), or read them.
+
+        Args:
+            group: the lanes.
+            gain: one of GAINS.
+            given: the magnitudes, None to read them.
+        """
         known = np.zeros(group.levels.shape, np.int32)
         state = np.zeros(len(known), np.int64)
         step = trellis.transitions(self._scene.memory) if self._scene.memory else None
-        for time, active, levels in steps(group, self._scene, known):
+        for time, active, levels in steps(group, gain, self._scene.expected, known):
             keys = levels if step is None else levels + LEVELS * (state[active] & 1).astype(np.uint8)
-            column = self.code(keys, None if given is None else given[active, time])
+            flags = None if group.kept is None else group.kept[active, time]
+            column = self.code(keys, None if given is None else given[active, time], flags)
             known[active, time] = column
             if step is not None:
                 state[active] = step[state[active], column & 1]
         return known
 
-    def code(self, keys: Bytes, given: Ints | None) -> Ints:
-        """One step: magnitudes of weights whose contexts are ``keys``."""
+    def code(self, keys: Bytes, given: Ints | None, flags: Bytes | None = None) -> Ints:
+        """One step: magnitudes of weights whose contexts are ``keys``; ``flags`` where it is known which are zero."""
         order = np.argsort(keys, kind="stable")
         counts = np.bincount(keys)
         contexts = np.flatnonzero(counts)
         ends = np.cumsum(counts[contexts])
         parts = [(int(key), slice(int(end - counts[key]), int(end))) for key, end in zip(contexts, ends, strict=True)]
         sorted_given = None if given is None else given[order]
-        magnitudes = self._magnitudes(parts, self._kept(parts, sorted_given, len(keys)), sorted_given)
+        kept = self._kept(parts, sorted_given, len(keys)) if flags is None else flags[order].astype(np.int32)
+        magnitudes = self._magnitudes(parts, kept, sorted_given)
         column = np.empty(len(keys), np.int32)
         column[order] = magnitudes
         return column
@@ -248,27 +191,33 @@ class Walk:
         return (upper << noise) | lower
 
 
-def steps(group: Lanes, scene: Scene, known: Ints) -> Iterator[tuple[int, slice | Longs, Bytes]]:
+def steps(group: Lanes, gain: int, expected: Longs, known: Ints) -> Iterator[tuple[int, slice | Longs, Bytes]]:
     """Each step: its time, the lanes that still run, and their levels moved by what is ``known`` by then."""
     whole = bool(np.all(group.lengths == group.levels.shape[1]))
     for time in range(group.levels.shape[1]):
         active = slice(None) if whole else np.flatnonzero(group.lengths > time)
-        yield time, active, _moved(group, scene, known, time, active)
+        levels = group.levels[active, time]
+        if gain and time % group.positions:
+            before = slice(time - time % group.positions, time)
+            sizes = known[active, before], expected[group.levels[active, before]]
+            shift = _shift(gain, group.influence[time % group.positions, : sizes[0].shape[1]], sizes, expected[levels])
+            levels = np.clip(levels + shift, 0, LEVELS - 1).astype(np.uint8)
+        yield time, active, levels
 
 
-def _moved(group: Lanes, scene: Scene, known: Ints, time: int, active: slice | Longs) -> Bytes:
-    levels = group.levels[active, time]
-    position = time % group.positions
-    if position == 0 or scene.gain == 0:
-        return levels
-    influence = group.influence[position, :position]
-    before = slice(time - position, time)
-    own = _PRIOR * scene.expected[levels]
-    seen = 16 * (known[active, before] @ influence) + own
-    due = scene.expected[group.levels[active, before]] @ influence + own
-    shift = np.searchsorted(thresholds(scene.gain), seen * _UNIT // due, side="right") - _FARTHEST
-    moved: Bytes = np.clip(levels + shift, 0, LEVELS - 1).astype(np.uint8)
-    return moved
+def _shift(gain: int, influence: Longs, sizes: tuple[npt.NDArray[np.integer], Longs], own: Longs) -> Longs:
+    """How far levels move.
+
+    Args:
+        gain: one of GAINS, not 0.
+        influence: of each neighbour, shape (neighbours,).
+        sizes: of the neighbours as they are, and as their levels let expect in 1/16; shape (weights, neighbours) each.
+        own: what the weights' own levels let expect.
+    """
+    known, expected = sizes
+    seen = 16 * (known @ influence) + _PRIOR * own
+    due = expected @ influence + _PRIOR * own
+    return np.searchsorted(thresholds(gain), seen * _UNIT // due, side="right") - _FARTHEST
 
 
 @cache

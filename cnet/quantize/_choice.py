@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.encode import _fit, _segment
+from cnet.encode._lanes import KindT, from_lanes, lanes, to_lanes
 from cnet.encode._layout import Piece
-from cnet.encode._walk import GAINS, KindT, Scene, from_lanes, lanes, steps, to_lanes
+from cnet.encode._walk import GAINS, steps
 from cnet.quantize._rate import Rates
 from cnet.quantize._viterbi import cheapest
 
@@ -67,7 +68,7 @@ class Chooser:
         return multiples
 
     def _fields(self, pieces: Sequence[Piece], magnitudes: Ints) -> list[Bytes]:
-        parts = _by_piece(pieces, magnitudes)
+        parts = _segment.by_piece(pieces, magnitudes)
         levels = _fit.start(pieces, parts)
         _fit.improve(pieces, levels, [_segment.kinds_of(part) for part in parts])
         return [level.field() for level in levels]
@@ -135,13 +136,12 @@ class _Branches:
 
 def _contexts(pieces: Sequence[Piece], fields: Sequence[Bytes], magnitudes: Ints) -> Bytes:
     """The contexts that the coder would use for these magnitudes, without regard to the trellis."""
-    expected = _segment.expected_sizes(fields, _by_piece(pieces, magnitudes))
-    scene = Scene(int(magnitudes.max(initial=1)), False, _GAIN, 0, expected)  # noqa: FBT003
+    expected = _segment.expected_sizes(fields, _segment.by_piece(pieces, magnitudes))
     contexts = np.empty(len(magnitudes), np.uint8)
     for members, group in lanes(pieces, fields, long=False):
         known = to_lanes(_pick(pieces, members, magnitudes), group.levels.shape[1]).astype(np.int32, copy=False)
         moved = np.zeros_like(group.levels)
-        for time, active, levels in steps(group, scene, known):
+        for time, active, levels in steps(group, _GAIN, expected, known):
             moved[active, time] = levels
         for index, part in zip(members, from_lanes(moved, [pieces[i].size for i in members]), strict=True):
             contexts[_place(pieces, index)] = part
@@ -151,10 +151,6 @@ def _contexts(pieces: Sequence[Piece], fields: Sequence[Bytes], magnitudes: Ints
 def _place(pieces: Sequence[Piece], index: int) -> slice:
     start = pieces[index].start - pieces[0].start
     return slice(start, start + pieces[index].size)
-
-
-def _by_piece(pieces: Sequence[Piece], flat: npt.NDArray[KindT]) -> list[npt.NDArray[KindT]]:
-    return _pick(pieces, range(len(pieces)), flat)
 
 
 def _pick(pieces: Sequence[Piece], members: Sequence[int], flat: npt.NDArray[KindT]) -> list[npt.NDArray[KindT]]:

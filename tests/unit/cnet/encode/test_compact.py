@@ -117,7 +117,7 @@ def follower(shapes: list[tuple[int, ...]], memory: int) -> Symbols:
     multiples = []
     for pieces in segments(shapes):
         for piece in pieces:
-            length = trellis.lane_length(piece.sides[2])
+            length = trellis.lane_length(piece.positions)
             steps = rng.geometric(0.5, (-(-piece.size // length), length)).astype(np.int32) - 1
             magnitudes = trellis.expanded(steps, memory).reshape(-1)[: piece.size]
             multiples.append(np.where(rng.random(piece.size) < 0.5, -magnitudes, magnitudes))
