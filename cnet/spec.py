@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
 from cnet.encode import ENCODERS, Encoder
-from cnet.errors import Issue, SpecError
+from cnet.errors import SpecError
+from cnet.issues import issues_of
 from cnet.methods import METHODS, Method
 from cnet.prune import PRUNERS, Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
@@ -20,6 +20,7 @@ from cnet.training.config import Preprocess as Preprocess
 from cnet.weights import Selection
 
 Pattern = Annotated[str, Field(min_length=1, max_length=500)]
+_PARTS = frozenset({"architecture", "method", "prune", "quantize", "encode"})
 
 
 class Target(Strict):
@@ -82,7 +83,7 @@ class JobSpec(Strict):
             text = document if isinstance(document, str | bytes) else json.dumps(document, allow_nan=False)
             return cls.model_validate_json(text)
         except ValidationError as error:
-            issues = tuple(_issue(row) for row in error.errors(include_url=False))
+            issues = issues_of(error, _PARTS)
             summary = "; ".join(f"{'.'.join(map(str, i.loc)) or 'spec'}: {i.msg}" for i in issues[:5])
             raise SpecError(f"the job spec is not valid: {summary}", issues=issues) from error
         except (TypeError, ValueError, RecursionError) as error:
@@ -130,12 +131,3 @@ class JobSpec(Strict):
     def to_json(self) -> dict[str, Any]:
         """The JSON form; parts that are not set are left out."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True, serialize_as_any=True)
-
-
-def _issue(row: Mapping[str, Any]) -> Issue:
-    """A pydantic error row as ours. Its location names the chosen branch of a part; users do not write that."""
-    loc = list(row["loc"])
-    tagged = {"architecture", "method", "prune", "quantize", "encode"}
-    if len(loc) > 1 and loc[0] in tagged and isinstance(loc[1], str):
-        del loc[1]
-    return Issue(tuple(loc), str(row["msg"]).removeprefix("Value error, "))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 ItemT = TypeVar("ItemT")
 
@@ -13,15 +13,15 @@ def _as_list(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
 
 
-def _distinct(value: Any) -> Any:
-    if isinstance(value, list | tuple) and len({repr(item) for item in value}) != len(value):
+def _distinct(values: tuple[ItemT, ...]) -> tuple[ItemT, ...]:
+    if len(set(values)) != len(values):
         raise ValueError("a value is given twice")
-    return value
+    return values
 
 
 Sweep = Annotated[
     tuple[ItemT, ...],
-    BeforeValidator(_distinct),
     BeforeValidator(_as_list),
     Field(min_length=1, max_length=64, strict=False),
+    AfterValidator(_distinct),  # of the values as they were understood: 0 and 0.0 are one sparsity
 ]

@@ -6,7 +6,7 @@ flattened in C order and concatenated in the order of the tensors, are the paper
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -66,6 +66,20 @@ class Selection:
         return len(shape) >= 2 or any(fnmatchcase(name, pattern) for pattern in self.include)
 
 
+def pruning_masks(names: Iterable[str]) -> dict[str, str]:
+    """Names of masks that ``torch.nn.utils.prune`` left behind, to the tensors that they mask (``x_mask``, ``x_orig``).
+
+    They are no weights, and are kept as they are.
+    """
+    known = list(names)
+    originals = {name.removesuffix("_mask"): name for name in known if name.endswith("_mask")}
+    return {
+        originals[stem]: name
+        for name in known
+        if name.endswith("_orig") and (stem := name.removesuffix("_orig")) in originals
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class Weights:
     """All tensors of a net, in order.
@@ -89,11 +103,11 @@ class Weights:
     ) -> Weights:
         """Weights whose compressible tensors are those ``selection`` names (default: the default rule)."""
         chosen = selection or Selection()
-        copies = {name for group in tied for name in group[1:]}
+        left_out = {name for group in tied for name in group[1:]} | set(pruning_masks(t.name for t in tensors))
         compressible = tuple(
             tensor.name
             for tensor in tensors
-            if tensor.name not in copies and chosen.selects(tensor.name, tensor.dtype, tensor.shape)
+            if tensor.name not in left_out and chosen.selects(tensor.name, tensor.dtype, tensor.shape)
         )
         return cls(tuple(tensors), compressible, tuple(tuple(group) for group in tied))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import hashlib
 import json
 import os
@@ -176,15 +177,32 @@ def _parse(body: bytes) -> Any:
     except RecursionError:
         raise BadRequestError("the JSON body is nested too deeply", code="malformed_json") from None
     except ValueError as error:
-        raise BadRequestError(f"the body is not JSON: {error}", code="malformed_json") from error
+        raise BadRequestError(f"the body is not JSON: {_why(body, error)}", code="malformed_json") from error
+
+
+def _why(body: bytes, error: ValueError) -> str:
+    """What is wrong with it; the decoder's own advice is for programmers."""
+    if isinstance(error, _NotStrictError):
+        return str(error)
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is not UTF-8"
+    if body.startswith(codecs.BOM_UTF8):
+        return "it begins with a byte order mark; send UTF-8 without one"
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at line {error.lineno}, column {error.colno}"
+    return "a number has too many digits"
+
+
+class _NotStrictError(ValueError):
+    """JSON that Python reads and the contract does not allow."""
 
 
 def _no_number(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
+    raise _NotStrictError(f"{name} is no JSON number")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        raise ValueError("an object has a name twice")
+        raise _NotStrictError("an object has a name twice")
     return document

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from cnet.checkpoint._base import Leaf, Notice, listed, shown
 from cnet.errors import CheckpointError
+from cnet.weights import pruning_masks
 
 _WRAPPERS = ("module.", "_orig_mod.")  # of DataParallel and of torch.compile; they can be stacked
 _RESERVED = "__metadata__"
@@ -74,14 +75,12 @@ def _longer(name: str, prefix: str) -> bool:
 
 def name_notices(names: Sequence[str]) -> list[Notice]:
     """What the names tell: masks of a pruning that was not finished."""
-    known = set(names)
-    notices = []
-    for name in names:
-        original = name.removesuffix("_mask") + "_orig"
-        if name.endswith("_mask") and original in known:
-            detail = (
-                f"{name} is the mask of a pruning that was not made permanent; both it and {original} are kept as they "
-                "are: call torch.nn.utils.prune.remove before saving"
-            )
-            notices.append(Notice("unfinished_pruning", detail, name))
-    return notices
+    return [
+        Notice(
+            "unfinished_pruning",
+            f"{mask} is the mask of a pruning that was not made permanent: it is kept as it is and not applied to "
+            f"{original}; call torch.nn.utils.prune.remove before saving",
+            mask,
+        )
+        for mask, original in pruning_masks(names).items()
+    ]

@@ -43,7 +43,7 @@ def check_match(
         if name in shapes and tuple(shapes[name]) != shape
     ]
     if missing or unexpected or mismatched:
-        raise mismatch(architecture.name, missing, unexpected, mismatched)
+        raise mismatch(f"{architecture.name} for images of {_text(input_shape)}", missing, unexpected, mismatched)
     if outputs is not None and outputs < classes:
         raise DatasetError(
             f"the data set has labels up to {classes - 1}, but the net has {outputs} outputs "

@@ -13,7 +13,7 @@ from cnet.client import Client
 from tests.acceptance.service import Up, processes_of, until_phase
 from tests.acceptance.test_jobs import TINY
 
-SPEC = {**TINY, "training": {"epochs": 40, "batch_size": 64}, "baseline": {"epochs": 1}}
+SPEC = {**TINY, "training": {"epochs": 25, "batch_size": 64}, "baseline": {"epochs": 1}}
 
 
 @pytest.fixture(scope="module")

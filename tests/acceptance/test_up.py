@@ -35,7 +35,7 @@ def test_even_a_killed_one_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_restart_goes_on_with_the_job_under_way(tmp_path: Path) -> None:
     """The job that was running succeeds after the restart, from the epoch that it had reached; bundles are the same."""
-    spec = {**TINY, "training": {"epochs": 40, "batch_size": 64}, "baseline": {"epochs": 1}}
+    spec = {**TINY, "training": {"epochs": 25, "batch_size": 64}, "baseline": {"epochs": 1}}
     up = Up.start(tmp_path / "data")
     with up.client() as client:
         job = client.submit(spec)

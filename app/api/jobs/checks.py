@@ -19,7 +19,7 @@ from cnet.search import SEARCH_STEPS, searches
 from cnet.spec import JobSpec
 from cnet.training.architectures import Architecture
 from cnet.training.match import check_match
-from cnet.weights import Selection
+from cnet.weights import Selection, pruning_masks
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ def check(core: Container, document: Any, owner: str) -> CheckedSpec:
         NotFoundError, GoneError: what it names is not there.
         ArchitectureMismatchError, DatasetError: checkpoint, architecture and data set are not of one kind.
     """
+    if isinstance(document, str):  # would be read as JSON text within JSON
+        raise SpecError("a job spec is a JSON object, not a string")
     spec = JobSpec.parse(document)
     _check_text(spec)
     _check_limit(core, spec)
@@ -78,7 +80,6 @@ def check(core: Container, document: Any, owner: str) -> CheckedSpec:
 
 def estimate(checked: CheckedSpec, queued: int) -> Estimate:
     """What the job would take."""
-    selection = _selection(checked.spec)
     sizes = [(tensor, math.prod(tensor.shape)) for tensor in checked.tensors]
     raw_bytes = sum(size * dtypes.by_name(tensor.dtype).numpy.itemsize for tensor, size in sizes)
     sparsities, levels = _grid(checked.spec)
@@ -86,7 +87,7 @@ def estimate(checked: CheckedSpec, queued: int) -> Estimate:
         points=sparsities * levels,
         epochs=_epochs(checked.spec, sparsities, levels),
         parameters=sum(size for _, size in sizes),
-        compressible_parameters=sum(size for t, size in sizes if selection.selects(t.name, t.dtype, t.shape)),
+        compressible_parameters=sum(math.prod(tensor.shape) for tensor in _compressible(checked)),
         raw_bytes=raw_bytes,
         # each bundle is smaller than the weights; weights, their start and two moments of the optimizer are saved
         disk_bytes=raw_bytes * (sparsities * levels + sparsities + (4 if checked.spec.trains else 1)),
@@ -94,10 +95,16 @@ def estimate(checked: CheckedSpec, queued: int) -> Estimate:
     )
 
 
+def _compressible(checked: CheckedSpec) -> list[TensorFacts]:
+    selection = _selection(checked.spec)
+    masks = pruning_masks(tensor.name for tensor in checked.tensors)
+    return [t for t in checked.tensors if t.name not in masks and selection.selects(t.name, t.dtype, t.shape)]
+
+
 def warnings(checked: CheckedSpec) -> list[str]:
     """What the user should know before running the job."""
     selection = _selection(checked.spec)
-    if not any(selection.selects(t.name, t.dtype, t.shape) for t in checked.tensors):
+    if not _compressible(checked):
         return ["no tensor is compressible: the bundle would hold everything as it is"]
     return [
         f"the pattern {pattern!r} of compressible matches no tensor"

@@ -35,6 +35,14 @@ def test_selection_takes_float_matrices_and_what_patterns_say(
     assert selection.selects(name, dtype, shape) == selected
 
 
+def test_the_mask_of_an_unfinished_pruning_is_no_weight() -> None:
+    """Torch's own names, both there: the mask is kept as it is; a mask without its tensor is a tensor like others."""
+    names = ("a_orig", "a_mask", "b_mask", "c_orig")
+    weights = Weights.select([tensor(name, "float32", (2, 2)) for name in names], Selection(include=("*",)))
+
+    assert weights.compressible == ("a_orig", "b_mask", "c_orig")
+
+
 def test_the_vector_is_the_tensors_in_order() -> None:
     """Flattened in C order, one after the other; tied copies once; float64 where a tensor is."""
     weights = every_type()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,11 @@ from tests.api_bench import Bench, add_checkpoint, architecture_weights, lenet, 
 from tests.unit.app.api.test_problems import check_problem
 
 BAD_SPECS: list[tuple[dict[str, Any], list[Any], str]] = [
-    ({"sparsity": 0.9}, ["sparsity"], "Extra"),
+    ({"sparsity": 0.9}, ["sparsity"], "no such field"),
+    ({"prune": {"sparsity": 0.9}}, ["prune"], "`name` is missing"),
+    ({"prune": {"name": "magnitude", "sparsity": []}}, ["prune", "sparsity"], "1 or more"),
+    ({"prune": {"name": "magnitude", "sparsity": [0, 0.0]}}, ["prune", "sparsity"], "twice"),
+    ({"quantize": {"name": "kmeans", "clusters": [2, 4, 2]}}, ["quantize", "clusters"], "twice"),
     ({"prune": {"name": "magnitude", "sparsity": 1.5}}, ["prune", "sparsity", 0], "less than"),
     ({"prune": {"name": "magnitude", "sparsity": "0.9"}}, ["prune", "sparsity", 0], "number"),
     ({"prune": {"name": "nope"}}, ["prune"], "magnitude"),
@@ -39,6 +44,19 @@ def test_all_that_is_wrong_is_said_at_once(bench: Bench) -> None:
     spec = {"checkpoint": 5, "prune": {"name": "magnitude", "sparsity": 2}, "more": 1}
     problem = bench.client.post("/v1/jobs", json=spec).json()
     assert len(problem["errors"]) == 3
+
+
+def test_a_spec_within_a_string_is_no_spec(bench: Bench) -> None:
+    """JSON text in a JSON string is not read a second time."""
+    text = json.dumps({"checkpoint": lenet(bench)})
+    check_problem(bench.client.post("/v1/jobs", json=text), 422, "invalid_spec")
+
+
+def test_one_refused_value_is_one_fault(bench: Bench) -> None:
+    """A list of which nothing is left is not called too short as well."""
+    spec = {"checkpoint": lenet(bench), "preprocess": {"std": [0]}}
+    problem = check_problem(bench.client.post("/v1/jobs", json=spec), 422, "invalid_spec")
+    assert [row["loc"] for row in problem["errors"]] == [["preprocess", "std", 0]]
 
 
 def digits_job(checkpoint: str | None, name: str = "lenet300_100", **more: Any) -> dict[str, Any]:

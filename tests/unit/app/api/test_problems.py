@@ -58,6 +58,7 @@ REFUSALS: list[tuple[str, str, dict[str, Any], int, str]] = [
     ("POST", "/v1/jobs", {"content": b'{"name": "a", "name": "b"}'}, 400, "malformed_json"),
     ("POST", "/v1/jobs", {"content": b"[" * 100_000}, 400, "malformed_json"),
     ("POST", "/v1/jobs", {"content": b"9" * 5000}, 400, "malformed_json"),
+    ("POST", "/v1/jobs", {"content": b"\xef\xbb\xbf{}"}, 400, "malformed_json"),
     ("POST", "/v1/jobs", {"content": b" " * 2_000_000}, 413, "too_large"),
     ("POST", "/v1/jobs", {"json": []}, 422, "invalid_spec"),
     ("POST", "/v1/jobs", {"json": "text"}, 422, "invalid_spec"),
@@ -143,3 +144,21 @@ def test_request_id_of_the_client_is_kept(bench: Bench) -> None:
 def test_every_status_of_the_table_is_a_refusal() -> None:
     """The table holds client and server errors only."""
     assert all(400 <= status < 600 for status in STATUSES.values())
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"9" * 5000, "a number has too many digits"),
+        (b"\xef\xbb\xbf{}", "byte order mark"),
+        (b'{"a": "\xff"}', "byte 7 is not UTF-8"),
+        (b'{"a": }', "at line 1, column 7"),
+        (b'{"a": Infinity}', "Infinity is no JSON number"),
+    ],
+)
+def test_malformed_json_is_told_without_the_decoders_advice(bench: Bench, body: bytes, says: str) -> None:
+    """What and where; never a function to call."""
+    detail = bench.client.post("/v1/jobs", content=body).json()["detail"]
+    assert says in detail
+    assert "sys." not in detail
+    assert "utf-8-sig" not in detail

@@ -180,8 +180,9 @@ def test_a_name_that_the_canonical_form_needs_is_refused(tmp_path: Path) -> None
 
 
 def test_unfinished_pruning_and_weight_norm_pass_by_name(tmp_path: Path) -> None:
-    """The mask is told of; nothing is folded."""
+    """The mask is told of and is no weight; nothing is folded."""
     value = {"a.weight_orig": torch.ones(2, 2), "a.weight_mask": torch.ones(2, 2), "b.weight_g": torch.ones(2, 1)}
     checkpoint = read_checkpoint(saved(tmp_path, value))
     assert names(checkpoint) == list(value)
     assert [(w.code, w.tensor) for w in checkpoint.warnings] == [("unfinished_pruning", "a.weight_mask")]
+    assert checkpoint.weights.compressible == ("a.weight_orig", "b.weight_g")
