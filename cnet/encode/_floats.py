@@ -14,7 +14,7 @@ from cnet.encode._varint import put, take
 
 _BYTE = 256
 _COUNT_FIRST = 2
-_BLOCK = 2**20
+_MOST_PER_BYTE = 2**20  # what a byte of the coder can hold, and more
 
 
 def pack(numbers: npt.NDArray[np.generic]) -> bytes:
@@ -26,6 +26,8 @@ def pack(numbers: npt.NDArray[np.generic]) -> bytes:
 
 def unpack(content: memoryview, count: int, dtype: np.dtype[np.generic]) -> npt.NDArray[np.generic]:
     """What ``pack`` made of ``count`` numbers of a type. Raises ValueError where it is something else."""
+    if count > _MOST_PER_BYTE * (len(content) + 1):
+        raise ValueError("too few bytes for so many numbers")
     planes = np.empty((count, dtype.itemsize), np.uint8)
     for place in range(dtype.itemsize):
         size, content = take(content)
@@ -42,13 +44,13 @@ def unpack(content: memoryview, count: int, dtype: np.dtype[np.generic]) -> npt.
 
 def _pack_plane(plane: npt.NDArray[np.uint8]) -> bytes:
     writer = Writer()
-    writer.code(Model(_BYTE, first=_COUNT_FIRST), plane.astype(np.int32), len(plane))
+    writer.code(Model(_BYTE, first=_COUNT_FIRST, quick=True), plane.astype(np.int32), len(plane))
     coded = writer.finish()
     return put(len(coded)) + coded if 0 < len(coded) < len(plane) else put(0) + plane.tobytes()
 
 
 def _decoded(content: memoryview, count: int) -> npt.NDArray[np.uint8]:
     reader = Reader(bytes(content))
-    plane = reader.code(Model(_BYTE, first=_COUNT_FIRST), None, count).astype(np.uint8)
+    plane = reader.code(Model(_BYTE, first=_COUNT_FIRST, quick=True), None, count).astype(np.uint8)
     reader.finish()
     return plane

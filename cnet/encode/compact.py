@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from cnet.encode import _blocks, _paths, _segment, _values
 from cnet.encode._base import ENCODERS, Encoder, Streams
@@ -29,6 +30,7 @@ from cnet.encode._codebooks import Codebooks
 from cnet.encode._floats import pack, unpack
 from cnet.encode._kept import narrowed, stored_type, widened
 from cnet.encode._layout import SEGMENT, Piece, segments
+from cnet.encode._others import Kind
 from cnet.encode._varint import put, take
 from cnet.errors import BundleError
 from cnet.symbols import Symbols
@@ -50,6 +52,15 @@ class Compact(Encoder):
     name: Literal["compact"] = "compact"
     summary: ClassVar[str] = "Entropy-coded under models of layers, rows, columns and neighbours: the smallest file."
     source: ClassVar[str] = "Wiedemann et al., DeepCABAC (2019), for contexts; Bamler, constriction (2022), the coder"
+
+    other: Literal["exact", "float16"] = Field(
+        default="exact", description="Biases, batch-norm and all else that is not compressible: as it is, or rounded."
+    )
+
+    @property
+    def others(self) -> Kind:
+        """Packed, and rounded where asked for."""
+        return "planes" if self.other == "exact" else "float16"
 
     def encode(self, symbols: Symbols, shapes: Shapes) -> tuple[Streams, dict[str, Any]]:
         """``mask``, ``labels`` and ``centroids``; the header is empty, or ``{"values": dtype}``."""
