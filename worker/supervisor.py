@@ -101,6 +101,7 @@ class Supervisor:
             **self._settings.environment(),
             "OMP_NUM_THREADS": threads,
             "OPENBLAS_NUM_THREADS": threads,
+            "OMP_WAIT_POLICY": "PASSIVE",  # threads that spin while they wait stall a machine that others use too
             "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # equal matrix products in each run; read when CUDA starts
             "PYTHONUNBUFFERED": "1",
         }

@@ -166,13 +166,19 @@ def _ours(error: Exception) -> ServiceError | CnetError | None:
     """The error itself where it is ours; what a database or disk error means to the client; None for a fault."""
     if isinstance(error, ServiceError | CnetError):
         return error
-    if isinstance(error, OperationalError) and "disk is full" in str(error.orig):
+    if isinstance(error, OperationalError) and _disk_is_full(error):
         return StorageFullError("the server has no space left; nothing was stored")
     if isinstance(error, OperationalError | InterfaceError | PoolTimeoutError):
         return UnavailableError("the database does not answer; try again in a moment")
     if isinstance(error, OSError) and error.errno in _FULL:
         return StorageFullError("the server has no space left; nothing was stored")
     return None
+
+
+def _disk_is_full(error: OperationalError) -> bool:
+    """SQLite has its own word for no room for the index of its write-ahead log, which it needs even to read."""
+    name = getattr(error.orig, "sqlite_errorname", None)
+    return name == "SQLITE_IOERR_SHMSIZE" or "disk is full" in str(error.orig)
 
 
 def _status(error: Exception) -> int | None:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.core.celery_queue import CeleryQueue
 from app.core.db import migrate
 from app.core.db.engine import Database
+from app.core.errors import UnavailableError
 from app.core.keys import ApiKeys
 from app.core.settings import Settings
 from app.up import address, folder, valkey
@@ -58,12 +60,16 @@ def up(options: UpOptions, announce: Callable[[str], None]) -> None:
 
 
 def _database(settings: Settings) -> Database:
-    database = Database(settings.database)
+    wrong = "the database cannot be brought up to date: is its URL (CNET_DATABASE_URL) right, and does it answer?"
+    try:
+        database = Database(settings.database)
+    except (SQLAlchemyError, ImportError) as error:  # no URL, or one of a database that has no driver here
+        raise StartError(wrong) from error
     try:
         migrate.upgrade(database)
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, OSError) as error:
         database.close()
-        raise StartError("the database cannot be brought up to date: is its URL right, and does it answer?") from error
+        raise StartError(wrong) from error
     return database
 
 
@@ -80,12 +86,21 @@ def _check_access(database: Database, loopback: bool, host: str) -> None:
 def _broker(settings: Settings) -> Iterator[tuple[tuple[Program, Path] | None, dict[str, str]]]:
     """The private Valkey, unless a broker is named; and the environment of all other processes."""
     if settings.broker_url:
+        _check_broker(settings)
         yield None, settings.environment()
         return
     with valkey.socket_path(settings) as path:
         known = settings if path == settings.valkey_socket else _with_socket(settings, path)
         environment = known.environment()
         yield (valkey.program(settings, path, environment), path), environment
+
+
+def _check_broker(settings: Settings) -> None:
+    try:
+        with closing(CeleryQueue(settings.broker)) as queue:
+            queue.ping()
+    except (UnavailableError, KeyError, ValueError) as error:  # no answer; a transport or port that is none
+        raise StartError("the broker does not answer: is its URL (CNET_BROKER_URL) right, and does it run?") from error
 
 
 def _with_socket(settings: Settings, path: Path) -> Settings:

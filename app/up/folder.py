@@ -26,7 +26,8 @@ def held(folder: Path) -> Iterator[Path]:
         _make(path)
         lock = os.open(path / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise StartError(f"the data folder {folder} cannot be used: {error.strerror or error}") from error
+        why = "it is a file" if path.is_file() else error.strerror or error
+        raise StartError(f"the data folder {folder} cannot be used: {why}") from error
     try:
         _take(lock, folder)
         yield path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sqlite3
 from typing import Any
 
 import pytest
@@ -14,6 +15,13 @@ from cnet.errors import BundleError, CnetError
 from tests.api_bench import BASE, Bench
 
 MEMBERS = {"type", "title", "status", "detail", "code", "instance", "request_id"}
+
+
+def no_room_for_the_log_index() -> sqlite3.OperationalError:
+    """What SQLite raises on a full disk when it opens a database."""
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorname = "SQLITE_IOERR_SHMSIZE"
+    return error
 
 
 def check_problem(answer: Any, status: int, code: str) -> dict[str, Any]:
@@ -117,6 +125,7 @@ def test_wrong_method_names_the_right_ones(bench: Bench) -> None:
         (OSError(errno.EIO, "secret"), 500, "internal_error"),
         (OSError(errno.ENOSPC, "secret"), 507, "storage_full"),
         (OperationalError("SELECT secret", {}, Exception("database or disk is full")), 507, "storage_full"),
+        (OperationalError("SELECT secret", {}, no_room_for_the_log_index()), 507, "storage_full"),
         (OperationalError("SELECT secret", {}, Exception("connection refused")), 503, "unavailable"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 
 from app.core.settings import Settings
 from app.up import address, folder, valkey
+from app.up.command import UpOptions, up
 from app.up.errors import StartError
 
 
@@ -34,8 +35,24 @@ def test_a_file_is_no_data_folder(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
 
-    with pytest.raises(StartError, match="cannot be used"), folder.held(file):
+    with pytest.raises(StartError, match="cannot be used: it is a file"), folder.held(file):
         pass
+
+
+@pytest.mark.parametrize("url", ["nonsense", "nosuch://host/name", "sqlite:////no/such/folder/cnet.db"])
+def test_a_database_that_cannot_be_used_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    """By the setting that it comes from."""
+    monkeypatch.setenv("CNET_DATABASE_URL", url)
+    with pytest.raises(StartError, match="CNET_DATABASE_URL"):
+        up(UpOptions(port=0, data=tmp_path), announce=pytest.fail)
+
+
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1", "redis://127.0.0.1:port", "nonsense", "nosuch://host"])
+def test_a_broker_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    """Before anything is started, and not after minutes of trying."""
+    monkeypatch.setenv("CNET_BROKER_URL", url)
+    with pytest.raises(StartError, match="CNET_BROKER_URL"):
+        up(UpOptions(port=0, data=tmp_path), announce=pytest.fail)
 
 
 def test_port_zero_is_a_free_port() -> None:
