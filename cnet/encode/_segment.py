@@ -115,18 +115,21 @@ class _Segment:
 
 
 def _unpacked(bitmap: bytes, count: int) -> npt.NDArray[np.uint8]:
-    if count == 0:
-        if bitmap:
-            raise ValueError("a bitmap of nothing")
+    if count == 0 and not bitmap:
         return np.empty(0, np.uint8)
+    return np.unpackbits(np.frombuffer(inflated(bitmap, -(-count // 8)), np.uint8), count=count)
+
+
+def inflated(content: bytes, size: int) -> bytes:
+    """Exactly ``size`` bytes from a whole zlib stream. Raises ValueError."""
     unpacker = zlib.decompressobj()
     try:
-        packed = unpacker.decompress(bitmap, -(-count // 8) + 1)
+        found = unpacker.decompress(content, size + 1)
     except zlib.error as error:
-        raise ValueError("a bitmap is damaged") from error
-    if len(packed) != -(-count // 8) or not unpacker.eof or unpacker.unused_data:
-        raise ValueError("a bitmap is not that of its weights")
-    return np.unpackbits(np.frombuffer(packed, np.uint8), count=count)
+        raise ValueError("deflated bytes are damaged") from error
+    if len(found) != size or not unpacker.eof or unpacker.unused_data:
+        raise ValueError("deflated bytes are not what they should be")
+    return found
 
 
 def by_piece(pieces: Sequence[Piece], flat: npt.NDArray[KindT]) -> list[npt.NDArray[KindT]]:

@@ -2,7 +2,8 @@
 
 Streams, all uint8. The first byte of ``mask`` says how mask and labels are stored:
 
-    0  plain: ``mask`` goes on with ``numpy.packbits`` of what is kept; ``labels`` are numbers of one or two bytes
+    0  plain: ``mask`` goes on with ``numpy.packbits`` of what is kept, ``labels`` are numbers of 4 bits, 1 byte or 4
+       bytes as their first byte says (0, 1, 4), both deflated (zlib)
     1  walked: the streams of each segment (``_segment``), each after its length
     2  quick: the streams of each segment (``_blocks``), each after its length; for nets of more than 2^21 weights
 
@@ -31,6 +32,7 @@ from cnet.encode._floats import pack, unpack
 from cnet.encode._kept import narrowed, stored_type, widened
 from cnet.encode._layout import SEGMENT, Piece, segments
 from cnet.encode._others import Kind
+from cnet.encode._segment import inflated
 from cnet.encode._varint import put, take
 from cnet.errors import BundleError
 from cnet.symbols import Symbols
@@ -40,7 +42,7 @@ Bools = npt.NDArray[np.bool_]
 Shapes = list[tuple[int, ...]]
 
 _PLAIN, _WALKED, _QUICK = 0, 1, 2
-_TRY_PLAIN = 2**16  # weights; in larger nets it never wins
+_TRY_PLAIN = 2**21  # weights; in larger nets it hardly ever wins, and takes time
 _WALK = 2**21
 _FEWEST_BYTES = 5  # what the mask of a segment needs at least
 
@@ -138,8 +140,8 @@ def _smallest(net: _Net, shapes: Shapes) -> tuple[bytes, bytes]:
     mask = bytes([kind]) + _values.join([part for part, _ in coded])
     labels = _values.join([part for _, part in coded])
     if len(net.keep) <= _TRY_PLAIN and not net.memory:
-        plain = bytes([_PLAIN]) + np.packbits(net.keep).tobytes(), _plain_numbers(net.numbers)
-        if sum(len(zlib.compress(part, 9)) for part in plain) < len(mask) + len(labels):
+        plain = bytes([_PLAIN]) + zlib.compress(np.packbits(net.keep).tobytes(), 9), _plain_numbers(net.numbers)
+        if sum(map(len, plain)) < len(mask) + len(labels):
             return plain
     return mask, labels
 
@@ -187,17 +189,34 @@ def _read_part(pieces: Sequence[Piece], mask: bytes, labels: bytes, kind: int) -
 
 
 def _plain_numbers(numbers: Ints) -> bytes:
-    return numbers.astype("<i1" if np.all(np.abs(numbers) < 128) else "<i4").tobytes()
+    """The numbers under deflate, as the smallest of 4-bit, 1-byte and 4-byte integers that can hold them."""
+    widest = int(np.max(np.abs(numbers), initial=0))
+    forms = [bytes([4]) + zlib.compress(numbers.astype("<i4").tobytes(), 9)] if widest > 127 else []
+    if widest <= 127:
+        forms.append(bytes([1]) + zlib.compress(numbers.astype("<i1").tobytes(), 9))
+    if widest <= 8:
+        places = np.where(numbers < 0, numbers + 8, numbers + 7).astype(np.uint8)
+        pairs = np.pad(places, (0, len(places) % 2)).reshape(-1, 2)
+        forms.append(bytes([0]) + zlib.compress((pairs[:, 0] << 4 | pairs[:, 1]).tobytes(), 9))
+    return min(forms, key=len)
+
+
+def _numbers_of(content: memoryview, count: int) -> Ints:
+    """The inverse of ``_plain_numbers``. Raises ValueError."""
+    if not len(content) or content[0] not in (0, 1, 4):
+        raise ValueError("labels of an unknown form")
+    if content[0]:
+        raw = inflated(bytes(content[1:]), count * content[0])
+        return np.frombuffer(raw, f"<i{content[0]}").astype(np.int32)
+    pairs = np.frombuffer(inflated(bytes(content[1:]), -(-count // 2)), np.uint8)
+    places = np.stack([pairs >> 4, pairs & 15], axis=1).reshape(-1)[:count].astype(np.int32)
+    return np.where(places < 8, places - 8, places - 7)
 
 
 def _read_plain(mask: memoryview, labels: memoryview, weights: int) -> _Net:
-    if len(mask) != -(-weights // 8):
-        raise ValueError("the mask is not that of the weights")
-    keep = np.unpackbits(np.frombuffer(mask, np.uint8), count=weights).astype(np.bool_)
-    count = int(np.count_nonzero(keep))
-    if len(labels) not in (count, 4 * count):
-        raise ValueError("mask and labels differ in length")
-    numbers = np.frombuffer(labels, "<i1" if len(labels) == count else "<i4").astype(np.int32)
+    packed = inflated(bytes(mask), -(-weights // 8))
+    keep = np.unpackbits(np.frombuffer(packed, np.uint8), count=weights).astype(np.bool_)
+    numbers = _numbers_of(labels, int(np.count_nonzero(keep)))
     if np.any(numbers == 0):
         raise ValueError("a kept weight has the label of none")
     return _Net(keep, numbers)
