@@ -197,7 +197,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--checkpoints", type=Path, default=ROOT.parent / "shared" / "checkpoints")
     parser.add_argument("--nncodec", type=Path, default=ROOT / ".nncodec", help="folder of nncodec's environment")
-    parser.add_argument("--quick", action="store_true", help="no nets of 110M weights, fewer corruptions")
+    parser.add_argument("--quick", action="store_true", help="no net of 110M weights")
     parser.add_argument("--write", action="store_true", help="write docs/results/codec.md")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -206,7 +206,7 @@ def main() -> None:
         table, plot = rate_and_error(options.checkpoints, work, peers.nncodec_python(options.nncodec))
         tables += [table, clustering(options.checkpoints)]
         tables += [speed(work, millions) for millions in ((22,) if options.quick else (22, 110))]
-        tables.append(corruptions(options.checkpoints, work, 1000 if options.quick else 20_000))
+        tables.append(corruptions(options.checkpoints, work, 20_000))
     print(text(tables))
     if options.write:
         results = ROOT / "docs" / "results"

@@ -93,7 +93,7 @@ class Ecsq(Scoped):
         if top == 0:
             return 0.0
         rms = top * float(np.sqrt(np.mean(np.square(values / values.dtype.type(top), dtype=np.float64))))
-        return float(values.dtype.type(max(self.step * rms, top / MOST) / 2))
+        return float(values.dtype.type(min(max(self.step * rms, top / MOST) / 2, top)))
 
 
 def _largest(vector: Floats, keep: npt.NDArray[np.bool_], unit: float) -> int:
