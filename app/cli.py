@@ -33,22 +33,27 @@ local.add_to(app)
 remote.add_to(app)
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"cnet {version('cnet')}")
+        raise typer.Exit
+
+
 @app.callback()
 def _options(
     *,
     traceback: Annotated[bool, typer.Option("--traceback", help="Show where an unexpected error happened.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and end.", callback=_print_version, is_eager=True)
+    ] = False,
 ) -> None:
     """Compress trained networks, here or on a server.
 
     Exit codes: 0 done, 1 failed, 2 usage, 3 cancelled, 4 timed out.
     """
-    del traceback  # looked for by ``run``, which is outside
-    if version:
-        from importlib.metadata import version as installed
-
-        typer.echo(f"cnet {installed('cnet')}")
-        raise typer.Exit
+    del traceback, version  # the one is looked for by ``run``, which is outside, the other by its callback
 
 
 def main() -> None:
@@ -84,9 +89,12 @@ def _failed(error: Exception, arguments: list[str]) -> int:
 def _say(failure: Failure, *, as_json: bool) -> None:
     if as_json:
         emit_json(failure.document())
+    if not failure.detail:  # no command was named, and Typer has shown the help
+        return
     note(f"cnet: {failure.detail}")
     for row in failure.more.get("errors") or ():
-        note(f"  {'.'.join(map(str, row.get('loc', ())))}: {row.get('msg', '')}")
+        if row.get("msg", "") not in failure.detail:
+            note(f"  {'.'.join(map(str, row.get('loc', ())))}: {row.get('msg', '')}")
     if failure.exit_code == USAGE and failure.code == "usage":
         note("`cnet --help` and `cnet COMMAND --help` show what can be said.")
 

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from cnet.checkpoint import read_checkpoint
+from cnet.checkpoint.shards import refuse_lone_shard
 from cnet.errors import DatasetError
 from cnet.pipeline import Inputs, Outcome, RunObserver, SilentRun, run
 from cnet.spec import JobSpec
@@ -39,6 +40,8 @@ def compress_file(
     """
     observer = observer or SilentRun()
     spec = spec.model_copy(update={"checkpoint": source.name if source else None})
+    if source:
+        refuse_lone_shard(source.name)
     weights = read_checkpoint(source).weights if source else None
     dataset = load_dataset(spec.dataset, observer) if spec.dataset else None
     if folder is not None:

@@ -45,10 +45,12 @@ class Intake:
         objects: where it is kept.
         read: given the upload and a folder, writes the canonical form there and returns it with its manifest;
             slow, and the bytes are hostile.
+        check_name: raises where the file's name says that it cannot be used.
     """
 
     objects: Objects
     read: Callable[[Path, Path], tuple[Path, dict[str, Any]]]
+    check_name: Callable[[str], None] | None = None
 
 
 def find(objects: Objects, kind: str, object_id: str, owner: str) -> StoredObject:
@@ -94,11 +96,13 @@ def _check(received: Received, sha256: str | None) -> None:
 
 
 def _keep(core: Container, owner: str, query: UploadQuery, intake: Intake, received: Received) -> StoredObject:
+    filename = label(query.filename if query.filename is not None else received.filename)
+    if filename is not None and intake.check_name is not None:
+        intake.check_name(filename)
     target = received.path.parent / "canonical"
     target.mkdir()
     canonical, manifest = intake.read(received.path, target)
     blob = core.blobs.put_file(canonical)
-    filename = label(query.filename if query.filename is not None else received.filename)
     return intake.objects.create(
         NewObject(
             owner=owner,

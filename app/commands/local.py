@@ -115,7 +115,13 @@ def inspect(
     rows = [(str(row["name"]), "x".join(map(str, row["shape"])) or "scalar", str(row["dtype"])) for row in tensors]
     emit_line(columns(("TENSOR", "SHAPE", "TYPE"), rows))
     emit_line("")
-    emit_line(columns(("FACT", "VALUE"), [(name, str(value)) for name, value in document.items()]))
+    emit_line(columns(("FACT", "VALUE"), [(name, _shown(value)) for name, value in document.items()]))
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {part:,}" for name, part in value.items())
+    return "-" if value is None else str(value)
 
 
 def _about_checkpoint(file: Path) -> dict[str, Any]:

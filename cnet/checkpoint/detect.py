@@ -84,7 +84,8 @@ def _refuse_json(source: Source) -> NoReturn:
     if isinstance(shards, dict):
         count = len({str(shard) for shard in shards.values()})
         raise CheckpointError(
-            f"this is the index of a checkpoint in {count} shards, without the shards: join them in one file",
+            f"this is the index of a checkpoint in {count} {'shard' if count == 1 else 'shards'}, without any: "
+            "join them in one file",
             code="missing_shard",
         )
     raise CheckpointError(

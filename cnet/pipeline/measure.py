@@ -113,7 +113,7 @@ def point(request: Request, measured: Quality, baseline: BaselineResult, bundle:
         accuracy_before_quantize=measured.accuracy_before_quantize,
         loss=measured.loss,
         ratio=baseline.npz_bytes / parts.total,
-        ratio_weights=baseline.compressible_npz_bytes / symbols if symbols else None,
+        ratio_weights=baseline.compressible_npz_bytes / symbols if baseline.compressible_parameters else None,
         ratio_raw=baseline.raw_bytes / parts.total,
         bits_per_parameter=8 * parts.total / baseline.parameters if baseline.parameters else None,
         label_entropy=measured.label_entropy,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from cnet.registry import Strict
 
@@ -19,7 +19,13 @@ class Optimizer(Strict):
     learning_rate: LearningRate = 0.001
     momentum: float = Field(default=0.9, ge=0.0, lt=1.0, description="sgd's momentum; adam's and adamw's beta1.")
     weight_decay: float = Field(default=0.0, ge=0.0, le=10.0)
-    nesterov: bool = Field(default=False, description="sgd only.")
+    nesterov: bool = Field(default=False, description="sgd only, with momentum.")
+
+    @model_validator(mode="after")
+    def _nesterov_has_momentum(self) -> Self:
+        if self.nesterov and (self.name != "sgd" or self.momentum == 0.0):
+            raise ValueError("nesterov is a kind of sgd's momentum: use it with sgd and a momentum above 0")
+        return self
 
 
 class Schedule(Strict):
@@ -31,6 +37,12 @@ class Schedule(Strict):
     )
     gamma: float = Field(default=0.1, gt=0.0, le=1.0)
     warmup_epochs: Epochs = Field(default=0, description="Epochs of linear rise from zero, before the rest.")
+
+    @model_validator(mode="after")
+    def _milestones_are_steps(self) -> Self:
+        if (self.name == "step") != bool(self.milestones):
+            raise ValueError("milestones are the epochs of a step schedule: give both or neither")
+        return self
 
 
 class Augment(Strict):
@@ -59,7 +71,7 @@ class Preprocess(Strict):
     """What is done to images before the net sees them: (x - mean) / std a channel, after uint8 is scaled to 0..1."""
 
     mean: tuple[float, ...] = Field(default=(0.0,), min_length=1, max_length=1024, strict=False)
-    std: tuple[Annotated[float, Field(gt=0.0)], ...] = Field(
+    std: tuple[Annotated[float, Field(ge=1e-6)], ...] = Field(
         default=(1.0,), min_length=1, max_length=1024, strict=False
     )
 

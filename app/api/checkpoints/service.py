@@ -14,6 +14,7 @@ from app.api.objects import Intake, find
 from app.core.errors import ConflictError
 from app.core.objects import StoredObject
 from cnet.checkpoint.box import WEIGHTS_FILE
+from cnet.checkpoint.shards import refuse_lone_shard
 
 
 def intake(core: Container, query: CheckpointQuery) -> Intake:
@@ -23,7 +24,7 @@ def intake(core: Container, query: CheckpointQuery) -> Intake:
         manifest = core.box.checkpoint(source, target, query.weights_key, strip_prefix=query.strip_prefix)
         return target / WEIGHTS_FILE, json.loads(manifest.to_json())
 
-    return Intake(core.checkpoints, read)
+    return Intake(core.checkpoints, read, check_name=refuse_lone_shard)
 
 
 def get(core: Container, checkpoint_id: str, owner: str) -> StoredObject:

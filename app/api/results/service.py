@@ -79,11 +79,12 @@ def _point(core: Container, job: Job, index: int | None) -> PointRow:
                 f"the job {job.id} is {job.status}, so no point is selected yet: wait for it, or name one by ?point=",
                 code="not_ready",
             )
-        raise NotFoundError(f"the job {job.id} is {job.status} and selected no point: name one by ?point=")
+        hint = "name one by ?point=" if core.points.of(job.id) else "it made none"
+        raise NotFoundError(f"the job {job.id} is {job.status} and no point is selected: {hint}")
     rows = core.points.of(job.id)
     found = next((row for row in rows if row.index == wanted), None)
     if found is None:
-        raise NotFoundError(f"the job {job.id} has {len(rows)} points so far, and none with index {wanted}")
+        raise NotFoundError(f"the job {job.id} has no point with index {wanted}: so far {len(rows)}, counted from 0")
     return found
 
 

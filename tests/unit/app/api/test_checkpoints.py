@@ -55,6 +55,14 @@ def test_torch_checkpoint_of_the_wild(bench: Bench) -> None:
     assert kept["stripped_prefix"] is None
 
 
+def test_lone_shard_is_refused_by_its_name(bench: Bench) -> None:
+    """A file that is named as one shard of several is not taken for a whole net."""
+    answer = bench.client.post(
+        "/v1/checkpoints", params={"filename": "model-00001-of-00002.safetensors"}, content=b"never read"
+    )
+    assert (answer.status_code, answer.json()["code"]) == (422, "missing_shard")
+
+
 def test_list_goes_page_by_page(bench: Bench) -> None:
     """Newest first, a page at a time, each once."""
     weights = architecture_weights("lenet300_100")

@@ -1,0 +1,111 @@
+"""What a user asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cnet.errors import SpecError
+from cnet.spec import JobSpec
+
+TRAINED: dict[str, Any] = {"architecture": {"name": "resnet20"}, "dataset": "digits"}
+ALONE: dict[str, Any] = {"checkpoint": "ckpt_1"}
+
+
+def _refusal(document: Any) -> dict[tuple[str | int, ...], str]:
+    with pytest.raises(SpecError) as caught:
+        JobSpec.parse(document)
+    return {issue.loc: issue.msg for issue in caught.value.issues}
+
+
+@pytest.mark.parametrize(
+    ("part", "loc"),
+    [
+        ({"unknown": 1}, ("unknown",)),
+        ({"prune": {"name": "magnitude", "unknown": 1}}, ("prune", "unknown")),
+        ({"prune": {"name": "magnitude", "sparsity": 1.5}}, ("prune", "sparsity", 0)),
+        ({"prune": {"name": "magnitude", "sparsity": [0.5, -0.1]}}, ("prune", "sparsity", 1)),
+        ({"prune": {"name": "magnitude", "sparsity": "0.9"}}, ("prune", "sparsity", 0)),
+        ({"prune": {"name": "nothing_such"}}, ("prune",)),
+        ({"prune": {"sparsity": 0.9}}, ("prune",)),
+        ({"quantize": {"name": "kmeans", "clusters": 0}}, ("quantize", "clusters", 0)),
+        ({"quantize": {"name": "kmeans", "clusters": 16.0}}, ("quantize", "clusters", 0)),
+        ({"quantize": {"name": "kmeans", "clusters": True}}, ("quantize", "clusters", 0)),
+        ({"name": 5}, ("name",)),
+        ({"labels": {"a": 1}}, ("labels", "a")),
+        ({"target": {"max_bytes": 1, "min_ratio": 2.0}}, ("target",)),
+        ({"target": {}}, ("target",)),
+        ({"time_limit": 0}, ("time_limit",)),
+    ],
+)
+def test_what_is_wrong_is_named_where_it_stands(part: dict[str, Any], loc: tuple[str | int, ...]) -> None:
+    """One issue, at the place in the document that the user wrote."""
+    assert list(_refusal({**ALONE, **part})) == [loc]
+
+
+@pytest.mark.parametrize(
+    ("part", "loc"),
+    [
+        ({"training": {"epochs": "3"}}, ("training", "epochs")),
+        ({"training": {"optimizer": {"name": "sgd", "nesterov": True, "momentum": 0.0}}}, ("training", "optimizer")),
+        ({"training": {"optimizer": {"nesterov": True}}}, ("training", "optimizer")),
+        ({"training": {"schedule": {"milestones": [3]}}}, ("training", "schedule")),
+        ({"training": {"schedule": {"name": "step"}}}, ("training", "schedule")),
+        ({"preprocess": {"std": [0.0]}}, ("preprocess", "std", 0)),
+        ({"preprocess": {"std": [1e-300]}}, ("preprocess", "std", 0)),
+        ({"method": {"name": "cnet", "lambda": 0.1, "ramp": {"start": 0.0, "step": 0.1}}}, ("method",)),
+        ({"method": {"name": "cnet", "lamda": 0.1}}, ("method", "lamda")),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(part: dict[str, Any], loc: tuple[str | int, ...]) -> None:
+    """An option either works or is refused, at its place."""
+    assert list(_refusal({**TRAINED, **part})) == [loc]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"architecture": {"name": "resnet20"}},
+        {"dataset": "digits"},
+        {"checkpoint": "ckpt_1", "dataset": "digits"},
+        {"checkpoint": "ckpt_1", "architecture": {"name": "resnet20"}},
+        {"checkpoint": "ckpt_1", "training": {"epochs": 3}},
+        {"checkpoint": "ckpt_1", "method": {"name": "none"}},
+        {"checkpoint": "ckpt_1", "target": {"max_accuracy_drop": 1.0}},
+        {"checkpoint": "ckpt_1", "baseline": {"epochs": 1}, **TRAINED},
+    ],
+)
+def test_parts_that_do_not_go_together_are_refused(document: dict[str, Any]) -> None:
+    """What could not be used is said, not dropped."""
+    assert list(_refusal(document)) == [()]
+
+
+@pytest.mark.parametrize("document", [[], "text", 5, None, float("nan"), {"checkpoint": {1, 2}}])
+def test_what_is_no_spec_at_all_is_refused(document: Any) -> None:
+    """Anything that is not a JSON object is a SpecError."""
+    with pytest.raises(SpecError):
+        JobSpec.parse(document)
+
+
+@pytest.mark.parametrize("part", ["method", "training", "prune", "recover", "quantize", "encode", "target", "name"])
+def test_null_part_and_left_out_part_mean_the_same(part: str) -> None:
+    """Both are the default."""
+    assert JobSpec.parse({**TRAINED, part: None}).resolved() == JobSpec.parse(TRAINED).resolved()
+
+
+def test_number_stands_where_a_list_may() -> None:
+    """One value is a list of one."""
+    one = JobSpec.parse({**ALONE, "quantize": {"name": "kmeans", "clusters": 16}})
+
+    assert one == JobSpec.parse({**ALONE, "quantize": {"name": "kmeans", "clusters": [16]}})
+
+
+def test_resolved_spec_reads_back_as_itself() -> None:
+    """Defaults written out are a spec of their own, which resolves to itself."""
+    resolved = JobSpec.parse({**TRAINED, "name": "a", "labels": {"team": "vision"}}).resolved()
+
+    again = JobSpec.parse(resolved.to_json())
+
+    assert again == resolved == again.resolved()
