@@ -1,4 +1,4 @@
-"""The bundle: one compressed net in one .npz file. This text is its specification, format version 1.
+"""The bundle: one compressed net in one .npz file. This text is its specification, format versions 1 and 2.
 
 **The file** is a zip archive that ``numpy.load(file, allow_pickle=False)`` reads, with up to five members in this
 order, each a version 1.0 .npy file of one dimension, little-endian, deflated:
@@ -10,7 +10,7 @@ order, each a version 1.0 .npy file of one dimension, little-endian, deflated:
 
 **The manifest** is one object:
 
-    format, version   "cnet-bundle", 1
+    format, version   "cnet-bundle", 1 or 2; 2 where ``other`` is packed
     encoder, header   the encoder's name, and what it needs to decode
     tensors           {"names", "dtypes", "shapes", "roles"}: four lists with one entry a tensor, in the net's order.
                       A dtype is named as in PyTorch. Roles: "compressible" (a part of w_net), "other" (in ``other``),
@@ -20,6 +20,8 @@ order, each a version 1.0 .npy file of one dimension, little-endian, deflated:
     members           for each member but the manifest: {"descr", "length", "sha256"}, the NumPy type, the number of
                       elements, and the first 32 hex digits of the sha256 of its deflated bytes
     metrics, extra    whatever the writer wants kept, or null
+    other             version 2 only: {"kind", "error"}: how ``other`` is packed (``cnet.encode._others``), and how far
+                      its values are from the original ones at most
 
 **Decoding.** The encoder gives w_net in float32 (float64 for a float64 net). Each compressible tensor is its part of
 w_net rounded to its own type, to nearest, ties to even. All other tensors are their bytes.
@@ -49,6 +51,7 @@ from cnet import dtypes
 from cnet.bundle_manifest import Manifest
 from cnet.bundle_write import BundleSizes, write_bundle
 from cnet.encode import ENCODERS
+from cnet.encode._others import unpack_others
 from cnet.errors import BundleError, CnetError, SpecError
 from cnet.sealed_npz import Reader, Source
 from cnet.symbols import Symbols
@@ -197,7 +200,10 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
 
     @cached_property
     def _other(self) -> npt.NDArray[np.generic]:
-        return self._member("other") if "other" in self._parsed.members else np.empty(0, np.uint8)
+        member = self._member("other") if "other" in self._parsed.members else np.empty(0, np.uint8)
+        if self._parsed.other is None:
+            return member
+        return unpack_others(memoryview(member.tobytes()), self._parsed.others, self._parsed.other.kind)
 
     def _member(self, name: str) -> npt.NDArray[np.generic]:
         return self._reader.member(name, self._parsed.members[name].packed())

@@ -12,13 +12,14 @@ import numpy as np
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from cnet import dtypes
+from cnet.encode._others import Described, Kind
 from cnet.errors import BundleError
 from cnet.registry import Strict
 from cnet.sealed_npz import Packed
 from cnet.weights import Weights
 
 FORMAT = "cnet-bundle"
-VERSION = 1
+VERSIONS = (1, 2)
 
 _MOST_BYTES = 2**62
 _STREAM_SLACK = 2**20  # centroids and coders' tables, beside 16 bytes a weight
@@ -37,6 +38,13 @@ class Member(Strict):
     def packed(self) -> Packed:
         """The same as the file's value type."""
         return Packed(self.descr, self.length, self.sha256)
+
+
+class Other(Strict):
+    """How the tensors that are not compressible are packed, and the largest error of it."""
+
+    kind: Kind
+    error: float
 
 
 class Columns(Strict):
@@ -66,7 +74,7 @@ class Manifest(Strict):
     """The whole manifest; the specification is ``cnet.bundle``."""
 
     format: Literal["cnet-bundle"] = "cnet-bundle"
-    version: Literal[1] = 1
+    version: Literal[1, 2] = 1
     encoder: str
     header: dict[str, JsonValue]
     tensors: Columns
@@ -74,6 +82,7 @@ class Manifest(Strict):
     members: dict[Annotated[str, Field(pattern="^(mask|labels|centroids|other)$")], Member]
     metrics: dict[str, JsonValue] | None
     extra: dict[str, JsonValue] | None
+    other: Other | None = None
 
     @classmethod
     def parse(cls, text: bytes) -> Manifest:
@@ -92,7 +101,7 @@ class Manifest(Strict):
 
     def to_json(self) -> bytes:
         """Compact UTF-8 JSON."""
-        document = self.model_dump(mode="json")
+        document = self.model_dump(mode="json", exclude={"other"} if self.version == 1 else None)
         try:
             text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
             return text.encode()
@@ -116,7 +125,10 @@ class Manifest(Strict):
     @model_validator(mode="after")
     def _members_fit(self) -> Self:
         other = self.members.get("other")
-        if (other.length if other else 0) != self.other_bytes or (other and other.descr != "|u1"):
+        if (self.version == 1) != (self.other is None):
+            raise ValueError("the way in which other tensors are packed is that of version 2")
+        fits = (other.length if other else 0) == self.other_bytes if self.other is None else bool(other)
+        if not fits or (other and other.descr != "|u1"):
             raise ValueError("the other tensors' bytes are not those of their shapes")
         weights = sum(math.prod(shape) for shape in self.compressible_shapes)
         for name, member in self.members.items():
@@ -146,14 +158,16 @@ class Manifest(Strict):
         return places
 
     @cached_property
+    def others(self) -> list[Described]:
+        """Element type and number of elements of all tensors that are not compressible, tied ones once."""
+        columns = self.tensors
+        rows = zip(columns.dtypes, columns.shapes, columns.roles, strict=True)
+        return [(dtype, math.prod(shape)) for dtype, shape, role in rows if role == "other"]
+
+    @cached_property
     def other_bytes(self) -> int:
         """Bytes of all tensors that are not compressible, tied ones once."""
-        columns = self.tensors
-        return sum(
-            math.prod(shape) * dtypes.by_name(dtype).numpy.itemsize
-            for dtype, shape, role in zip(columns.dtypes, columns.shapes, columns.roles, strict=True)
-            if role == "other"
-        )
+        return sum(count * dtypes.by_name(dtype).numpy.itemsize for dtype, count in self.others)
 
 
 def _no_number(constant: str) -> None:
@@ -161,9 +175,9 @@ def _no_number(constant: str) -> None:
 
 
 def _check_version(version: object) -> None:
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version not in VERSIONS:
         raise BundleError(
-            f"the bundle has format version {version!r}; this release reads {VERSION}: use a newer release",
+            f"the bundle has format version {version!r}; this release reads 1 to {VERSIONS[-1]}: use a newer release",
             code="bundle_version",
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,6 +14,7 @@ import numpy as np
 
 from cnet.bundle_manifest import Manifest, columns_of, plain, ties_of
 from cnet.encode import Encoder
+from cnet.encode._others import Array, Kind, pack_others, rounded
 from cnet.errors import BundleError
 from cnet.sealed_npz import Entry, Packed, Writer, file_sha256
 from cnet.symbols import Symbols
@@ -78,10 +79,11 @@ def write_bundle(
             name: writer.add(name, streams[name].dtype.str, [streams[name]]) for name in STREAMS if name in streams
         }
         compressible = {*weights.compressible, *weights.copies}
-        other = [tensor.data for tensor in weights if tensor.name not in compressible and tensor.size]
-        if other:
-            packed["other"] = writer.add("other", "|u1", other)
-        manifest = _manifest(weights, encoder, header, packed, (metrics, extra))
+        other = [(t.dtype, t.data) for t in weights if t.name not in compressible]
+        if any(data.size for _, data in other):
+            packed["other"] = writer.add("other", "|u1", _packed(other, encoder.others))
+        how = _how(other, encoder.others) if "other" in packed else None
+        manifest = _manifest(weights, encoder, (header, how), packed, (metrics, extra))
         writer.add("manifest", "|u1", [np.frombuffer(manifest.to_json(), np.uint8)])
         entries = writer.seal()
         total = file.seek(0, os.SEEK_END)
@@ -89,10 +91,31 @@ def write_bundle(
     return BundleSizes.of({entry.name: entry for entry in entries}, total, digest)
 
 
+def _packed(arrays: Sequence[tuple[str, Array]], kind: Kind | None) -> list[Array]:
+    if kind is None:
+        return [array for _, array in arrays]
+    return [np.frombuffer(pack_others(arrays, kind), np.uint8)]
+
+
+def _how(arrays: Sequence[tuple[str, Array]], kind: Kind | None) -> dict[str, Any] | None:
+    """What the manifest says of packed tensors."""
+    if kind is None:
+        return None
+    errors = [0.0]
+    for dtype, array in arrays:
+        kept = rounded(dtype, array, kind)
+        if kept is not array and array.size:
+            finite = np.isfinite(array)
+            errors.append(
+                float(np.max(np.abs(kept[finite].astype(np.float64) - array[finite].astype(np.float64)), initial=0.0))
+            )
+    return {"kind": kind, "error": max(errors)}
+
+
 def _manifest(
     weights: Weights,
     encoder: Encoder,
-    header: Mapping[str, Any],
+    decoding: tuple[Mapping[str, Any], dict[str, Any] | None],
     packed: Mapping[str, Packed],
     notes: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None],
 ) -> Manifest:
@@ -100,7 +123,9 @@ def _manifest(
     members = {name: asdict(member) for name, member in packed.items()}
     document = {
         "encoder": encoder.model_dump()["name"],
-        "header": plain(header),
+        "header": plain(decoding[0]),
+        "version": 1 if decoding[1] is None else 2,
+        "other": decoding[1],
         "tensors": columns_of(weights),
         "tied": ties_of(weights),
         "members": members,

@@ -121,7 +121,7 @@ class JobSpec(Strict):
         update: dict[str, Any] = {
             "prune": self.prune or PRUNERS.create("magnitude"),
             "quantize": self.quantize or QUANTIZERS.create("kmeans"),
-            "encode": self.encode or ENCODERS.create("npz"),
+            "encode": self.encode or ENCODERS.create("compact"),
         }
         if self.trains:
             training = self.training or Training()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cnet.encode._others import Kind
 from cnet.registry import Part, Registry
 from cnet.symbols import Symbols
 
@@ -22,6 +23,11 @@ class Encoder(Part):
     ``decode(encode(s, shapes), header(s), shapes)`` gives symbols equal to ``s``. A change of what ``encode`` writes
     for the same symbols needs a new format version: bundles of old versions decode for ever.
     """
+
+    @property
+    def others(self) -> Kind | None:
+        """How tensors that are not compressible are packed; None: their bytes as they are."""
+        return None
 
     @abstractmethod
     def encode(self, symbols: Symbols, shapes: list[tuple[int, ...]]) -> tuple[Streams, dict[str, Any]]:

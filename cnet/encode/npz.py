@@ -9,12 +9,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cnet import dtypes
 from cnet.encode._base import ENCODERS, Encoder, Streams
+from cnet.encode._kept import narrowed, widened
 from cnet.errors import BundleError
 from cnet.symbols import Symbols
-
-_VALUES = ("float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64")
 
 
 @ENCODERS.register("npz")
@@ -40,7 +38,7 @@ class Npz(Encoder):
         mask = np.packbits(symbols.keep)
         if symbols.labels is not None:
             return {"mask": mask, "labels": symbols.labels, "centroids": symbols.centroids}, {}
-        name, values = _smallest(symbols.centroids)
+        name, values = narrowed(symbols.centroids)
         return {"mask": mask, "labels": values}, {"values": name}
 
     def decode(self, streams: Streams, header: Mapping[str, Any], shapes: list[tuple[int, ...]]) -> Symbols:
@@ -54,32 +52,12 @@ class Npz(Encoder):
         if len(labels) != np.count_nonzero(keep) or not _unused_bits_are_zero(streams["mask"], weights):
             raise BundleError("the bundle contradicts itself: mask and labels differ in length")
         if header:
-            return Symbols(keep, None, _values(labels, header))
+            return Symbols(keep, None, widened(labels, header))
         return Symbols(keep, *_codebook(labels, streams["centroids"]))
 
 
 def _unused_bits_are_zero(mask: npt.NDArray[np.generic], weights: int) -> bool:
     return weights % 8 == 0 or not int(mask[-1]) & (0xFF >> weights % 8)
-
-
-def _smallest(values: npt.NDArray[np.floating]) -> tuple[str, npt.NDArray[np.generic]]:
-    """The first type of ``_VALUES`` that gives the values back bit for bit, and the values in it."""
-    if values.dtype == np.float64:
-        return "float64", values
-    for name in _VALUES:
-        stored = dtypes.narrow(values, name)
-        wide = dtypes.widen(stored, name).astype(np.float32, copy=False)
-        if np.array_equal(wide.view(np.uint32), values.view(np.uint32)):
-            return name, stored
-    return "float32", values
-
-
-def _values(stored: npt.NDArray[np.generic], header: Mapping[str, Any]) -> npt.NDArray[np.floating]:
-    name = header.get("values")
-    if name not in _VALUES or stored.dtype != dtypes.by_name(name).numpy:
-        raise BundleError("the bundle contradicts itself: its values are not of the type that it names")
-    wide = dtypes.widen(stored, name)
-    return wide.astype(np.float64 if name == "float64" else np.float32, copy=False)
 
 
 def _codebook(

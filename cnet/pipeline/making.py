@@ -80,7 +80,8 @@ class Maker:
         vector = pruned.weights.vector()
         if self.net is not None:
             vector += 0  # training leaves -0.0 in pinned places; only a checkpoint's own is a value to keep
-        symbols = self.plan.quantizer.symbols(vector, vector != 0, request.clusters)
+        shapes = [pruned.weights[name].shape for name in pruned.weights.compressible]
+        symbols = self.plan.quantizer.symbols(vector, vector != 0, request.clusters, shapes)
         for sentence in advice.about_clusters(symbols, request.clusters):
             self.observer.log(sentence)
         self.meter.advance(self.effort.quantize)

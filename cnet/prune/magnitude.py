@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from cnet.prune import _select
 from cnet.prune._base import PRUNERS, Curvature, Pruner
 from cnet.weights import Weights
 
@@ -27,3 +29,31 @@ class Magnitude(Pruner):
         del curvature
         saliency: npt.NDArray[np.floating] = np.abs(weights.vector())
         return saliency
+
+    def keep(self, weights: Weights, sparsity: float, curvature: Curvature | None = None) -> npt.NDArray[np.bool_]:
+        """As ``Pruner.keep``; one threshold for a whole net is found without a copy of its weights."""
+        wide = any(weights[name].dtype == "float64" for name in weights.compressible)
+        if wide or self.scope != "network" or self.floor:
+            return super().keep(weights, sparsity, curvature)
+        return _keep_by_bits(weights, round(sparsity * weights.compressible_parameters))
+
+
+def _keep_by_bits(weights: Weights, dropped: int) -> npt.NDArray[np.bool_]:
+    """All but the ``dropped`` smallest magnitudes of float32 values, one tensor at a time: no copy of w_net is made."""
+
+    def magnitudes() -> Iterator[_select.Bits]:
+        for name in weights.compressible:
+            yield from _select.chunks(np.ascontiguousarray(weights[name].values(), np.float32))
+
+    keep = np.empty(weights.compressible_parameters, np.bool_)
+    threshold, below = _select.smallest(magnitudes, dropped) if dropped else (0, 0)
+    spare, start = dropped - below, 0  # of those at the threshold, so many go
+    for part in magnitudes():
+        place = keep[start : start + len(part)]
+        np.greater(part, threshold, out=place)
+        if threshold:  # zeros are never kept
+            ties = np.flatnonzero(part == threshold)
+            place[ties[spare:]] = True
+            spare = max(0, spare - len(ties))
+        start += len(part)
+    return keep

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,13 +36,20 @@ class Quantizer(Part):
     def quantize(self, values: npt.NDArray[np.floating], clusters: int | None) -> Codebook:
         """Labels and centroids for ``values``, shape (kept,), of which none needs to be zero."""
 
-    def symbols(self, vector: npt.NDArray[np.floating], keep: npt.NDArray[np.bool_], clusters: int | None) -> Symbols:
+    def symbols(
+        self,
+        vector: npt.NDArray[np.floating],
+        keep: npt.NDArray[np.bool_],
+        clusters: int | None,
+        shapes: Sequence[tuple[int, ...]] = (),  # noqa: ARG002 - some quantizers look at where weights lie
+    ) -> Symbols:
         """The symbols of w_net.
 
         Args:
             vector: w_net, shape (n,), float32 or float64.
             keep: the pruner's mask, shape (n,).
             clusters: one of ``levels()``.
+            shapes: shapes of the compressible tensors, in order of w_net; none stands for one vector.
         """
         codebook = self.quantize(vector[keep], clusters)
         return Symbols(keep, codebook.labels, codebook.centroids)

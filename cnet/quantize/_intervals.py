@@ -45,6 +45,19 @@ class Points:
         starts = np.flatnonzero(new)
         return cls(ordered[starts], np.diff(starts, append=len(ordered)).astype(np.float64))
 
+    @classmethod
+    def coarse(cls, values: npt.NDArray[np.float32]) -> Points:
+        """Means of values that share sign, exponent and the first 11 bits of the mantissa, and how many they are.
+
+        For many values: a point is a part in 2,048 wide, far less than a cluster of which there are some hundred.
+        """
+        ordered = np.sort(values)
+        group = ordered.view(np.uint32) >> np.uint32(12)
+        starts = np.flatnonzero(np.concatenate(([True], group[1:] != group[:-1])))
+        counts = np.diff(starts, append=len(ordered)).astype(np.float64)
+        means = (np.add.reduceat(ordered, starts, dtype=np.float64) / counts).astype(np.float32)
+        return cls(np.clip(means, ordered[starts], ordered[np.append(starts[1:], len(ordered)) - 1]), counts)
+
 
 def cluster(points: Points, clusters: int) -> Floats:
     """Centroids of a near-optimal partition of ``points`` into at most ``clusters`` intervals, ascending, float64.

@@ -16,16 +16,19 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet.errors import CheckpointError
-from cnet.quantize._base import QUANTIZERS, Codebook, Quantizer
-from cnet.quantize._intervals import Points, cluster
+from cnet.quantize._base import QUANTIZERS, Codebook
+from cnet.quantize._intervals import EXACT_CLUSTERS, Points, cluster
+from cnet.quantize._scope import Scoped
 from cnet.sweep import Sweep
+
+_MANY = 2**20
 
 Clusters = Annotated[int, Field(ge=1, le=65536)]
 
 
 @QUANTIZERS.register("kmeans")
-class KMeans(Quantizer):
-    """Each kept weight becomes the mean of its cluster, one codebook for the whole net.
+class KMeans(Scoped):
+    """Each kept weight becomes the mean of its cluster.
 
     Where the values have no more than ``clusters`` distinct ones, these are the centroids and nothing is lost.
     """
@@ -54,7 +57,7 @@ class KMeans(Quantizer):
         """
         limit = self.clusters[0] if clusters is None else clusters
         dtype = np.float64 if values.dtype == np.float64 else np.float32
-        points = Points.of(np.asarray(values, dtype))
+        points = _points(np.asarray(values, dtype), limit)
         if len(points.values) and not np.all(np.isfinite(points.values[[0, -1]])):  # NaN sorts to the end
             raise CheckpointError("weights that are NaN or infinite cannot be clustered", code="not_finite")
         given: npt.NDArray[np.floating] = np.asarray(values, dtype)
@@ -72,6 +75,16 @@ def _as_float32(values: npt.NDArray[np.floating], *, exactly: bool) -> npt.NDArr
         narrow = values.astype(np.float32)
     fits = np.array_equal(narrow, values) if exactly else bool(np.all(np.isfinite(narrow)))
     return narrow if fits else values
+
+
+def _points(values: npt.NDArray[np.floating], clusters: int) -> Points:
+    """The distinct values; of many values, and where clusters are few, groups of nearly equal ones."""
+    if len(values) > _MANY and clusters <= EXACT_CLUSTERS and values.dtype == np.float32:
+        with np.errstate(invalid="ignore"):  # what is no number is found by the caller
+            points = Points.coarse(values.view(np.float32))
+        if len(points.values) > 4 * clusters:
+            return points
+    return Points.of(values)
 
 
 def _nearest(values: npt.NDArray[np.floating], centroids: npt.NDArray[np.floating]) -> npt.NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -27,7 +28,13 @@ class Unquantized(Quantizer):
         """No labels, and the values themselves in place of centroids."""
         return Codebook(None, values)
 
-    def symbols(self, vector: npt.NDArray[np.floating], keep: npt.NDArray[np.bool_], clusters: int | None) -> Symbols:
+    def symbols(
+        self,
+        vector: npt.NDArray[np.floating],
+        keep: npt.NDArray[np.bool_],
+        clusters: int | None,
+        shapes: Sequence[tuple[int, ...]] = (),
+    ) -> Symbols:
         """The symbols of w_net, with its negative zeros among the values."""
         negative_zeros = (vector == 0) & np.signbit(vector)
-        return super().symbols(vector, keep | negative_zeros, clusters)
+        return super().symbols(vector, keep | negative_zeros, clusters, shapes)

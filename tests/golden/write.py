@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from cnet import trellis
 from cnet.bundle import Bundle, open_bundle, write_bundle
-from cnet.encode import ENCODERS
+from cnet.encode import ENCODERS, compact
 from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
 
@@ -38,6 +39,38 @@ def net() -> tuple[Weights, Symbols]:
     return weights, Symbols(keep, labels, centroids)
 
 
+def larger_net(*, path: bool) -> tuple[Weights, Symbols]:
+    """A net of integers that is large enough for the coder's models; with ``path`` its labels follow a trellis."""
+    shapes = {"conv.weight": (24, 16, 3, 3), "fc.weight": (40, 33)}
+    tensors = [Tensor(name, "float32", np.zeros(shape, np.float32)) for name, shape in shapes.items()]
+    tensors.append(Tensor("conv.bias", "float32", np.arange(24, dtype=np.float32) / 8))
+    weights = Weights.select(tensors)
+    place = np.arange(weights.compressible_parameters)
+    mixed = (place * 2654435761) % 2**32
+    mixed = ((mixed ^ mixed >> 15) * 2246822519) % 2**32 >> 12  # whole numbers without a pattern
+    steps = np.where(mixed % 5 > 1, mixed % 11 // 3, 0).astype(np.int32)
+    if path:
+        cuts = np.split(steps, [24 * 16 * 9])
+        padded = [np.pad(cut, (0, -len(cut) % trellis.LANE)).reshape(-1, trellis.LANE) for cut in cuts]
+        flat = [trellis.expanded(lanes, 3).reshape(-1)[: len(cut)] for lanes, cut in zip(padded, cuts, strict=True)]
+        steps = np.concatenate(flat)
+    signed = np.where(mixed % 7 > 2, steps, -steps)
+    used, labels = np.unique(signed[signed != 0], return_inverse=True)
+    return weights, Symbols(signed != 0, labels.astype(np.uint8), used.astype(np.float32) * np.float32(0.0625))
+
+
+NETS = {
+    "walk": lambda: larger_net(path=False),
+    "quick": lambda: larger_net(path=False),
+    "trellis": lambda: larger_net(path=True),
+}
+
+
+def net_of(name: str) -> tuple[Weights, Symbols]:
+    """The net in the golden bundle ``name``, such as v1-npz or v2-compact-walk: its last word names it."""
+    return NETS.get(name.split("-")[-1], net)()
+
+
 def digest(bundle: Bundle) -> str:
     """sha256 over name, type, shape and bytes of every tensor, in order."""
     total = hashlib.sha256()
@@ -52,8 +85,10 @@ def main(name: str) -> None:
     path = FOLDER / f"{name}.npz"
     if path.exists():
         raise SystemExit(f"{path.name} exists, and golden bundles are never written again")
-    weights, symbols = net()
-    encoder = ENCODERS.create(name.partition("-")[2])
+    weights, symbols = net_of(name)
+    if name.endswith("quick"):
+        compact._WALK, compact._TRY_PLAIN = 0, -1  # the form of large nets, in a file that is not large
+    encoder = ENCODERS.create(name.split("-")[1])
     write_bundle(path, weights, symbols, encoder, {"accuracy": 91.5}, {"spec": None})
     digests = json.loads(DIGESTS.read_text()) if DIGESTS.exists() else {}
     DIGESTS.write_text(json.dumps(digests | {name: digest(open_bundle(path))}, indent=2, sort_keys=True) + "\n")

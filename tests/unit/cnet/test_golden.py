@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cnet.bundle import open_bundle
-from tests.golden.write import DIGESTS, FOLDER, digest, net
+from tests.golden.write import DIGESTS, FOLDER, digest, net_of
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.npz"))
 
@@ -16,14 +16,14 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.npz"))
 def test_each_golden_bundle_has_a_digest() -> None:
     """No file without an expectation, no expectation without a file."""
     assert sorted(json.loads(DIGESTS.read_text())) == NAMES
-    assert "v1-npz" in NAMES
+    assert {"v1-npz", "v2-compact", "v2-compact-quick", "v2-compact-trellis", "v2-compact-walk"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_golden_bundles_decode_to_the_same_bits(name: str) -> None:
     """Every tensor of a bundle that was written long ago is bit for bit what it was."""
     bundle = open_bundle(FOLDER / f"{name}.npz")
-    weights, symbols = net()
+    weights, symbols = net_of(name)
 
     bundle.verify()
     assert digest(bundle) == json.loads(DIGESTS.read_text())[name]

@@ -92,7 +92,7 @@ def test_bundle_holds_metrics_and_spec(tmp_path: Path) -> None:
     text = json.dumps([metrics, extra], allow_nan=False)
     assert metrics["mse"] == outcome.points[1].mse
     assert metrics["baseline"]["npz_bytes"] == outcome.baseline.npz_bytes
-    assert extra["spec"]["quantize"] == {"name": "kmeans", "clusters": [4, 16]}
+    assert extra["spec"]["quantize"] == {"name": "kmeans", "scope": "network", "clusters": [4, 16]}
     assert not {"secret name", "secret label", "ckpt_1"} & set(text.split('"'))
 
 

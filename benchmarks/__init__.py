@@ -1,0 +1,1 @@
+"""What the figures in docs/ come from: each module one command."""

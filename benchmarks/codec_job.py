@@ -1,0 +1,54 @@
+"""One timed job in a process of its own, so that its peak of memory is its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from cnet.bundle import open_bundle, write_bundle
+from cnet.encode import ENCODERS
+from cnet.prune import PRUNERS
+from cnet.quantize import QUANTIZERS
+from cnet.weights import Tensor, Weights
+
+
+def peak() -> int:
+    """Largest resident size of this process so far, in bytes (Linux; what a child has from its parent is not in it)."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.partition("VmHWM:")[2].split()[0])
+
+
+def main(job: str, source: str, target: str, clusters: str) -> None:
+    """``compress``: weights (npy files in a folder) to a bundle; ``decode``, ``load``: a file to float32."""
+    before = peak()
+    start = time.perf_counter()
+    result: dict[str, object] = {}
+    if job == "compress":
+        files = sorted(Path(source).glob("*.npy"))
+        tensors = [Tensor(file.stem, "float32", np.load(file, mmap_mode="r")) for file in files]
+        weights = Weights.select(tensors)
+        vector = weights.vector()
+        keep = PRUNERS.create("magnitude").keep(weights, 0.9)
+        shapes = [weights[name].shape for name in weights.compressible]
+        symbols = QUANTIZERS.create("kmeans").symbols(vector, keep, int(clusters), shapes)
+        del vector
+        result["bytes"] = write_bundle(target, weights, symbols, ENCODERS.create("compact")).total
+    elif job == "decode":
+        bundle = open_bundle(source)
+        result["weights"] = sum(bundle[name].size for name in bundle)
+    elif job == "savez":
+        parts = [np.load(file, mmap_mode="r") for file in sorted(Path(source).glob("*.npy"))]
+        np.savez_compressed(target, np.concatenate([part.reshape(-1) for part in parts]))
+    else:
+        result["weights"] = int(np.load(source)["arr_0"].size)
+    result["seconds"] = time.perf_counter() - start
+    result["peak"] = peak() - before
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

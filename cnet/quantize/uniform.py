@@ -1,0 +1,84 @@
+"""Uniform quantization of few bits: equally spaced values, the step of least error."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from cnet.encode._values import Grid, typed
+from cnet.errors import CheckpointError
+from cnet.quantize._base import QUANTIZERS, Codebook
+from cnet.quantize._scope import Scoped
+from cnet.sweep import Sweep
+
+Bits = Annotated[int, Field(ge=1, le=8)]
+Sizes = npt.NDArray[np.float64]
+
+_BINS = 2**14
+_CANDIDATES = np.linspace(0.05, 1.0, 96)
+
+
+@QUANTIZERS.register("uniform")
+class Uniform(Scoped):
+    """Values -2^(bits-1) * step, ..., -step, step, ..., 2^(bits-1) * step; larger weights become the largest of these.
+
+    Zero is not among them: pruned weights are zero by the mask.
+    """
+
+    name: Literal["uniform"] = "uniform"
+    summary: ClassVar[str] = "Equally spaced values, up to 8 bits a weight."
+    source: ClassVar[str] = "Max, Quantizing for minimum distortion, IRE Trans. Inf. Theory 6/1 (1960)"
+
+    bits: Sweep[Bits] = Field(default=(8,), description="Bits of a label; a list makes one point each.")
+
+    def levels(self) -> tuple[int | None, ...]:
+        """The numbers of values that the job asks for."""
+        return tuple(2**bits for bits in self.bits)
+
+    def quantize(self, values: npt.NDArray[np.floating], clusters: int | None) -> Codebook:
+        """The nearest of the equally spaced values.
+
+        Args:
+            values: shape (kept,), float32 or float64.
+            clusters: how many values, an even number; None is 2^bits of the first of ``self.bits``.
+
+        Raises:
+            CheckpointError: ``not_finite``, where a value is NaN or infinite.
+        """
+        most = (2 ** self.bits[0] if clusters is None else clusters) // 2
+        sizes = np.abs(values)
+        top = float(np.max(sizes, initial=0.0))
+        if not np.isfinite(top):
+            raise CheckpointError("weights that are NaN or infinite cannot be quantized", code="not_finite")
+        step = top and top * _best_step(sizes / values.dtype.type(top), most)
+        multiples = np.ones(len(values), np.int64)
+        if step:
+            multiples = np.clip(np.rint(sizes / values.dtype.type(step)), 1, most).astype(np.int64)
+        multiples[values < 0] *= -1
+        return _codebook(multiples, step or 1.0, values.dtype)
+
+
+def _best_step(sizes: npt.NDArray[np.floating], most: int) -> float:
+    """The step, as a part of the largest size 1, whose multiples 1..most are nearest to the sizes on the whole."""
+    counts, edges = np.histogram(sizes, _BINS, (0.0, 1.0))
+    used = counts > 0
+    middles, counts = ((edges[1:] + edges[:-1]) / 2)[used], counts[used]
+    steps = _CANDIDATES / most
+    errors = [float(np.sum(counts * (middles - step * _nearest(middles, step, most)) ** 2)) for step in steps]
+    step = float(steps[int(np.argmin(errors))])
+    chosen = _nearest(middles, step, most)
+    return float(np.sum(counts * middles * chosen) / np.sum(counts * chosen * chosen))
+
+
+def _nearest(sizes: Sizes, step: float, most: int) -> Sizes:
+    return np.clip(np.rint(sizes / step), 1, most)
+
+
+def _codebook(multiples: npt.NDArray[np.int64], step: float, dtype: np.dtype[Any]) -> Codebook:
+    used, labels = np.unique(multiples, return_inverse=True)
+    centroids = Grid(dtype.type(step), used).centroids()
+    distinct, places = np.unique(centroids, return_inverse=True)
+    return Codebook(typed(places[labels], len(distinct)), distinct)
