@@ -22,8 +22,8 @@ PARTS = {
         ),
     ),
     "prune": (PRUNERS, ("lamp", "magnitude", "obd")),
-    "quantize": (QUANTIZERS, ("kmeans", "none")),
-    "encode": (ENCODERS, ("huffman", "npz")),
+    "quantize": (QUANTIZERS, ("ecsq", "kmeans", "none", "uniform")),
+    "encode": (ENCODERS, ("compact", "huffman", "npz")),
     "training/architectures": (
         ARCHITECTURES,
         (
