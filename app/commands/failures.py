@@ -57,7 +57,8 @@ def _own(error: Exception) -> Failure | None:
     if isinstance(error, StoppedError):
         return Failure(CANCELLED, error.code, error.detail)
     if isinstance(error, ApiError):
-        return Failure(FAILED, error.code, error.detail, _without(error.document, "code", "detail", "type", "title"))
+        more = _without(error.document, "code", "detail", "type", "title")
+        return Failure(USAGE if error.code == SpecError.default_code else FAILED, error.code, error.detail, more)
     if isinstance(error, SpecError):
         rows = [{"loc": list(issue.loc), "msg": issue.msg} for issue in error.issues]
         return Failure(USAGE, error.code, error.detail, {"errors": rows} if rows else {})

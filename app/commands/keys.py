@@ -45,7 +45,7 @@ def create(
     """Make a key. It is shown once, and kept as a digest only."""
     if not owner.strip() or len(owner) > 200:
         raise typer.BadParameter("an owner is a name of 1 to 200 characters", param_hint="--owner")
-    with _keys(data) as keys:
+    with _keys(data, make=True) as keys:
         key, secret = keys.create(owner, scope.value)
     if json:
         emit_json({"id": key.id, "key": secret, **_document(key)})
@@ -57,7 +57,7 @@ def create(
 @commands.command("list")
 def list_(*, data: Data = None, json: Json = False) -> None:
     """All keys, without their secrets."""
-    with _keys(data) as keys:
+    with _keys(data, make=False) as keys:
         found = keys.find()
     if json:
         emit_json({"data": [{"id": key.id, **_document(key), "revoked_at": _time(key.revoked_at)} for key in found]})
@@ -74,7 +74,7 @@ def revoke(
     json: Json = False,
 ) -> None:
     """End a key. Revoking the last one does not open the server."""
-    with _keys(data) as keys:
+    with _keys(data, make=False) as keys:
         if not keys.revoke(key_id):
             note(f"cnet: there is no valid key {key_id}; `cnet keys list` shows all")
             if json:
@@ -89,10 +89,11 @@ def revoke(
 
 
 @contextmanager
-def _keys(data: Path | None) -> Iterator[ApiKeys]:
-    """The keys of a data folder, which is made where there is none: keys come before the first start."""
+def _keys(data: Path | None, *, make: bool) -> Iterator[ApiKeys]:
+    """The keys of a data folder. ``make`` it where there is none: the first key comes before the first start."""
     from app.core.db import migrate
     from app.core.db.engine import Database
+    from app.core.errors import NotFoundError
     from app.core.keys import ApiKeys
     from app.core.settings import Settings
 
@@ -100,6 +101,8 @@ def _keys(data: Path | None) -> Iterator[ApiKeys]:
     if data is not None:
         settings = settings.model_copy(update={"data_dir": data})
     if not settings.database_url and not settings.data_dir.is_dir():
+        if not make:
+            raise NotFoundError(f"there is no data folder {settings.data_dir}: name the service's own by --data")
         settings.data_dir.mkdir(mode=0o700, parents=True)
     database = Database(settings.database)
     try:

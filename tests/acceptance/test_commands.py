@@ -89,7 +89,7 @@ def test_exit_codes_tell_how_a_job_ended(client: Client, service: Up, checkpoint
 )
 def test_a_mistake_gets_one_clear_sentence(arguments: tuple[str, ...], code: int, said: str, tmp_path: Path) -> None:
     """On standard error, without a traceback; with --json also a problem on standard output."""
-    words = [word.format(tmp=tmp_path / "data") for word in arguments]
+    words = [word.format(tmp=tmp_path) for word in arguments]
 
     plain, as_json = cnet(*words), cnet(*words, "--json")
 

@@ -34,3 +34,14 @@ def test_what_is_wrong_with_a_spec_is_said_once(tmp_path: Path, capsys: pytest.C
     assert run(["compress", str(file), "-o", str(tmp_path / "out.npz"), "--sparsity", "1.5"]) == 2
 
     assert capsys.readouterr().err.count("prune.sparsity") == 1
+
+
+@pytest.mark.parametrize("command", [["list"], ["revoke", "key_1"]])
+def test_keys_of_no_service_are_not_made_up(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A mistyped folder is named, and nothing is made there."""
+    assert run(["keys", *command, "--data", str(tmp_path / "typo")]) == 1
+
+    assert "typo" in capsys.readouterr().err
+    assert not (tmp_path / "typo").exists()

@@ -24,6 +24,7 @@ from cnet.errors import BundleError, Issue, SpecError, StoppedError
         (SpecError("wrong"), 2, "invalid_spec"),
         (UnreachableError("away"), 1, "unreachable"),
         (ApiError(404, {"code": "not_found", "detail": "no such job"}), 1, "not_found"),
+        (ApiError(422, {"code": "invalid_spec", "detail": "sparsity"}), 2, "invalid_spec"),
         (NotFoundError("no such key"), 1, "not_found"),
         (FileNotFoundError(2, "No such file or directory", "x"), 1, "file_error"),
         (KeyError("x"), 1, "defect"),
