@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+_CHUNK = 2**20
+
 
 @dataclass(frozen=True, eq=False)
 class Symbols:
@@ -42,5 +44,11 @@ class Symbols:
     def vector(self) -> npt.NDArray[np.floating]:
         """w_net as decoded: shape (n,), type of ``centroids``, zero where pruned."""
         vector = np.zeros(len(self.keep), self.centroids.dtype)
-        vector[self.keep] = self.centroids if self.labels is None else self.centroids[self.labels]
+        start = 0
+        for first in range(0, len(self.keep), _CHUNK):
+            at = np.flatnonzero(self.keep[first : first + _CHUNK])  # faster than the mask itself as an index
+            part = slice(start, start + len(at))
+            values = self.centroids[part] if self.labels is None else self.centroids[self.labels[part]]
+            vector[first : first + _CHUNK][at] = values
+            start = part.stop
         return vector

@@ -3,7 +3,7 @@
 Streams, all uint8. The first byte of ``mask`` says how mask and labels are stored:
 
     0  plain: ``mask`` goes on with ``numpy.packbits`` of what is kept, ``labels`` are numbers of 4 bits, 1 byte or 4
-       bytes as their first byte says (0, 1, 4), both deflated (zlib)
+       bytes as their first byte says (0, 1, 4), both deflated (zlib); before those of 4 bits, how many are below zero
     1  walked: the streams of each segment (``_segment``), each after its length
     2  quick: the streams of each segment (``_blocks``), each after its length; for nets of more than 2^21 weights
 
@@ -194,23 +194,24 @@ def _plain_numbers(numbers: Ints) -> bytes:
     forms = [bytes([4]) + zlib.compress(numbers.astype("<i4").tobytes(), 9)] if widest > 127 else []
     if widest <= 127:
         forms.append(bytes([1]) + zlib.compress(numbers.astype("<i1").tobytes(), 9))
-    if widest <= 8:
-        places = np.where(numbers < 0, numbers + 8, numbers + 7).astype(np.uint8)
+    below = max(0, -int(np.min(numbers, initial=0)))
+    if below + max(0, int(np.max(numbers, initial=0))) <= 16:
+        places = np.where(numbers < 0, numbers + below, numbers + below - 1).astype(np.uint8)
         pairs = np.pad(places, (0, len(places) % 2)).reshape(-1, 2)
-        forms.append(bytes([0]) + zlib.compress((pairs[:, 0] << 4 | pairs[:, 1]).tobytes(), 9))
+        forms.append(bytes([0, below]) + zlib.compress((pairs[:, 0] << 4 | pairs[:, 1]).tobytes(), 9))
     return min(forms, key=len)
 
 
 def _numbers_of(content: memoryview, count: int) -> Ints:
     """The inverse of ``_plain_numbers``. Raises ValueError."""
-    if not len(content) or content[0] not in (0, 1, 4):
+    if len(content) < 2 or content[0] not in (0, 1, 4):
         raise ValueError("labels of an unknown form")
     if content[0]:
         raw = inflated(bytes(content[1:]), count * content[0])
         return np.frombuffer(raw, f"<i{content[0]}").astype(np.int32)
-    pairs = np.frombuffer(inflated(bytes(content[1:]), -(-count // 2)), np.uint8)
+    pairs = np.frombuffer(inflated(bytes(content[2:]), -(-count // 2)), np.uint8)
     places = np.stack([pairs >> 4, pairs & 15], axis=1).reshape(-1)[:count].astype(np.int32)
-    return np.where(places < 8, places - 8, places - 7)
+    return np.where(places < content[1], places - content[1], places - content[1] + 1)
 
 
 def _read_plain(mask: memoryview, labels: memoryview, weights: int) -> _Net:
