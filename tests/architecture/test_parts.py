@@ -14,8 +14,8 @@ from tests.repository import ROOT
 PARTS = {
     "methods": (METHODS, ("cnet", "none")),
     "prune": (PRUNERS, ("magnitude",)),
-    "quantize": (QUANTIZERS, ("kmeans", "none")),
-    "encode": (ENCODERS, ("npz",)),
+    "quantize": (QUANTIZERS, ("ecsq", "kmeans", "none", "uniform")),
+    "encode": (ENCODERS, ("compact", "npz")),
     "training/architectures": (
         ARCHITECTURES,
         (
