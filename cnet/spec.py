@@ -111,6 +111,17 @@ class JobSpec(Strict):
             raise ValueError("target.max_accuracy_drop needs a dataset to measure accuracy on")
         return self
 
+    @model_validator(mode="after")
+    def _grids_stay(self) -> Self:
+        asked = self.recover is not None and "centroid_epochs" in self.recover.model_fields_set
+        if asked and self.recover and self.recover.centroid_epochs and not self._tunes_centroids:
+            raise ValueError("this quantizer's centroids are a grid, which is not trained: set centroid_epochs to 0")
+        return self
+
+    @property
+    def _tunes_centroids(self) -> bool:
+        return self.quantize is None or self.quantize.tunes_centroids
+
     @property
     def trains(self) -> bool:
         """Whether there is a data set, and so fine-tuning and accuracies."""
@@ -127,7 +138,9 @@ class JobSpec(Strict):
             training = self.training or Training()
             update["training"] = training
             update["method"] = self.method or METHODS.create("cnet")
-            update["recover"] = self.recover or Recover()
+            recover = self.recover or Recover()
+            kept = {} if self._tunes_centroids else {"centroid_epochs": 0}
+            update["recover"] = recover.model_copy(update=kept)
             if self.checkpoint is None:
                 update["baseline"] = self.baseline or Baseline()
         return self.model_copy(update=update)

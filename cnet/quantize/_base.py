@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,9 @@ class Quantizer(Part):
     Centroids are finite, ascending and distinct, never more than the values have distinct ones, and each is used by
     some label; labels are uint8 up to 256 centroids, uint16 beyond. The same values give the same codebook.
     """
+
+    #: Whether training may move the centroids; not those of a grid that an encoder makes use of.
+    tunes_centroids: ClassVar[bool] = True
 
     def levels(self) -> tuple[int | None, ...]:
         """The cluster counts that the job asks for, one point each; ``(None,)`` where there is no such number."""

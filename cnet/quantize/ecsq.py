@@ -41,6 +41,7 @@ class Ecsq(Scoped):
     name: Literal["ecsq"] = "ecsq"
     summary: ClassVar[str] = "Uniform grid, each label chosen by its error and by its bits: the smallest file."
     source: ClassVar[str] = "Gish and Pierce (1968); Marcellin and Fischer (1990)"
+    tunes_centroids: ClassVar[bool] = False
 
     step: float = Field(
         default=0.25,

@@ -95,6 +95,18 @@ def test_null_part_and_left_out_part_mean_the_same(part: str) -> None:
     assert JobSpec.parse({**TRAINED, part: None}).resolved() == JobSpec.parse(TRAINED).resolved()
 
 
+def test_grid_of_ecsq_is_not_trained() -> None:
+    """Asking for it is refused; the default is none, also when the resolved spec is read back."""
+    ecsq = {**TRAINED, "quantize": {"name": "ecsq"}}
+
+    resolved = JobSpec.parse({**ecsq, "recover": {"epochs": 3}}).resolved()
+
+    assert resolved.recover is not None
+    assert resolved.recover.centroid_epochs == 0
+    assert JobSpec.parse(resolved.to_json()) == resolved
+    assert list(_refusal({**ecsq, "recover": {"centroid_epochs": 2}})) == [()]
+
+
 def test_number_stands_where_a_list_may() -> None:
     """One value is a list of one."""
     one = JobSpec.parse({**ALONE, "quantize": {"name": "kmeans", "clusters": 16}})
