@@ -211,7 +211,8 @@ def main() -> None:
     if options.write:
         results = ROOT / "docs" / "results"
         intro = (
-            "# The codec, measured\n\nMade by `python -m benchmarks.codec --write`. What is counted was decoded.\n\n"
+            "# The codec, measured\n\nMade by `python -m benchmarks.codec --write` (after\n"
+            "`pip install -c constraints.txt -e '.[bench]'`). What is counted was decoded.\n\n"
         )
         (results / "codec.md").write_text(
             intro + text(tables) + ("\n![bytes against error](codec.svg)\n" if plot else "")
