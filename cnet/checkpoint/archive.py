@@ -23,7 +23,7 @@ _DIRECTORY_ERRORS = (
     ValueError,
     KeyError,
     IndexError,
-    NotImplementedError,
+    NotImplementedError,  # zipfile: a compression or a version that it does not know
     OverflowError,
     OSError,
     EOFError,

@@ -7,21 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from app.demo.decoding import TEN_LINES
 from cnet.weights import Weights
 from tests.unit.cnet.nets import bundled, compress, tensor
-
-TEN_LINES = """\
-import json, numpy as np
-z = np.load("model.npz", allow_pickle=False)
-t = json.loads(bytes(z["manifest"]))["tensors"]
-w = np.unpackbits(z["mask"]).astype(z["centroids"].dtype)
-w[w == 1] = z["centroids"][z["labels"]]
-parts, state = {"compressible": w.view(np.uint8), "other": z["other"]}, {}
-for name, dtype, shape, role in zip(t["names"], t["dtypes"], t["shapes"], t["roles"]):
-    kind = np.dtype(dtype if role == "other" else w.dtype)
-    raw, parts[role] = np.split(parts[role], [int(np.prod(shape)) * kind.itemsize])
-    state[name] = raw.view(kind).reshape(shape).astype(dtype)
-"""
 
 
 @pytest.mark.parametrize("sparsity", [0.0, 0.9, 1.0])
