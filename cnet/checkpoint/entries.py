@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cnet.checkpoint._base import FlatLeaf, Leaf, Notice, listed, shown
-from cnet.checkpoint.torch_tensor import TorchTensor, Unreadable
+from cnet.checkpoint.pt_tensor import TorchTensor, Unreadable
 from cnet.errors import CheckpointError
 
 _DEEPEST = 8

@@ -17,9 +17,9 @@ from cnet.checkpoint.detect import detect
 from cnet.checkpoint.entries import choose_entry
 from cnet.checkpoint.names import common_prefix, name_notices, named_leaves
 from cnet.checkpoint.npz import is_npz, read_npz
+from cnet.checkpoint.pt_legacy import read_torch_legacy
+from cnet.checkpoint.pt_zip import read_torch_zip
 from cnet.checkpoint.safetensors import read_safetensors
-from cnet.checkpoint.torch_legacy import read_torch_legacy
-from cnet.checkpoint.torch_zip import read_torch_zip
 from cnet.checkpoint.values import check_values
 from cnet.errors import CheckpointError
 from cnet.weights import Tensor, Weights

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pickle import UnpicklingError
 from types import MappingProxyType
 
-from cnet.checkpoint.torch_tensor import Storage, TorchTensor, Unreadable
+from cnet.checkpoint.pt_tensor import Storage, TorchTensor, Unreadable
 from cnet.checkpoint.unpickle import Allowed
 
 

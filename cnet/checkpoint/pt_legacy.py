@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.checkpoint._base import Document, Limits, Source
-from cnet.checkpoint.torch_globals import StorageType, find_global
-from cnet.checkpoint.torch_tensor import Storage, itemsize
+from cnet.checkpoint.pt_globals import StorageType, find_global
+from cnet.checkpoint.pt_tensor import Storage, itemsize
 from cnet.checkpoint.unpickle import ByteReader, SafeUnpickler
 from cnet.errors import CheckpointError
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from cnet.checkpoint._base import Document, Limits
 from cnet.checkpoint.archive import ZipArchive
-from cnet.checkpoint.torch_globals import StorageType, find_global
-from cnet.checkpoint.torch_tensor import Storage, itemsize
+from cnet.checkpoint.pt_globals import StorageType, find_global
+from cnet.checkpoint.pt_tensor import Storage, itemsize
 from cnet.checkpoint.unpickle import ByteReader, SafeUnpickler
 from cnet.errors import CheckpointError
 
