@@ -157,13 +157,10 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
             BundleError: the bundle is damaged.
         """
         try:
-            torch = importlib.import_module("torch")  # by name: all but this method works without it
+            export = importlib.import_module("cnet.training.export")  # by name: all else works without torch
         except ImportError as error:
             raise CnetError("state_dict() needs PyTorch: pip install 'cnet[train]'", code="torch_missing") from error
-        tensors: dict[str, Any] = {}
-        for name, (dtype, _) in self._rows.items():
-            first = self._first.get(name)
-            tensors[name] = tensors[first] if first in tensors else _torch_tensor(torch, self._tensor(name), dtype)
+        tensors: dict[str, Any] = export.state_dict(self.weights())
         return tensors
 
     def _tensor(self, name: str) -> npt.NDArray[np.generic]:
@@ -207,9 +204,3 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
 
     def _member(self, name: str) -> npt.NDArray[np.generic]:
         return self._reader.member(name, self._parsed.members[name].packed())
-
-
-def _torch_tensor(torch: Any, array: npt.NDArray[np.generic], dtype: str) -> Any:
-    """The array's bits as a tensor; by way of bytes, because NumPy lacks some types and PyTorch others."""
-    flat = torch.from_numpy(array.reshape(-1).view(np.uint8))
-    return flat.view(getattr(torch, dtype)).reshape(array.shape)

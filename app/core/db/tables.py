@@ -45,37 +45,28 @@ api_keys = Table(
     Column("revoked_at", UtcDateTime),
 )
 
-checkpoints = Table(
-    "checkpoints",
-    metadata,
-    Column("id", ID, primary_key=True),
-    Column("owner", OWNER, nullable=False),
-    Column("filename", String(255)),
-    Column("sha256", String(64), nullable=False),  # of the uploaded file
-    Column("size_bytes", BigInteger, nullable=False),  # of the uploaded file
-    Column("manifest", JSON, nullable=False),
-    Column("blob", String(64), nullable=False),  # the canonical safetensors
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("expires_at", UtcDateTime),
-    Column("deleted_at", UtcDateTime),
-    Index(None, "owner", "id"),
-)
 
-datasets = Table(
-    "datasets",
-    metadata,
-    Column("id", ID, primary_key=True),
-    Column("owner", OWNER, nullable=False),
-    Column("filename", String(255)),
-    Column("sha256", String(64), nullable=False),
-    Column("size_bytes", BigInteger, nullable=False),
-    Column("manifest", JSON, nullable=False),
-    Column("blob", String(64), nullable=False),
-    Column("created_at", UtcDateTime, nullable=False),
-    Column("expires_at", UtcDateTime),
-    Column("deleted_at", UtcDateTime),
-    Index(None, "owner", "id"),
-)
+def _uploads(name: str) -> Table:
+    """A kind of uploaded object: what was sent, what it holds, and where its canonical form is."""
+    return Table(
+        name,
+        metadata,
+        Column("id", ID, primary_key=True),
+        Column("owner", OWNER, nullable=False),
+        Column("filename", String(255)),
+        Column("sha256", String(64), nullable=False),  # of the uploaded file
+        Column("size_bytes", BigInteger, nullable=False),  # of the uploaded file
+        Column("manifest", JSON, nullable=False),
+        Column("blob", String(64), nullable=False),  # the canonical form, safetensors
+        Column("created_at", UtcDateTime, nullable=False),
+        Column("expires_at", UtcDateTime),
+        Column("deleted_at", UtcDateTime),
+        Index(None, "owner", "id"),
+    )
+
+
+checkpoints = _uploads("checkpoints")
+datasets = _uploads("datasets")
 
 jobs = Table(
     "jobs",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import cast
 
 from sqlalchemy import ColumnElement, Connection, func, insert, select, update
@@ -111,13 +111,6 @@ class Jobs:
             connection.execute(
                 update(jobs).where(jobs.c.id == job_id, jobs.c.deleted_at.is_(None)).values(deleted_at=self._clock())
             )
-
-    def oldest_queued(self) -> datetime | None:
-        """Since when the longest waiting job waits."""
-        query = select(func.min(jobs.c.queued_at)).where(jobs.c.status == Status.QUEUED)
-        with self._database.read() as connection:
-            moment: datetime | None = connection.execute(query).scalar_one()
-            return moment
 
     def _has_label(self, key: str, value: str | None) -> ColumnElement[bool]:
         """Whether a job has this label, of any characters: SQLite's JSON paths cannot quote them all."""
