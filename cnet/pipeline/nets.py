@@ -14,6 +14,7 @@ from cnet.errors import TrainingError
 from cnet.observer import Observer
 from cnet.pipeline.plan import TrainingPlan
 from cnet.prune import Curvature, Pruner
+from cnet.quantize import Quantizer
 from cnet.spec import Preprocess
 from cnet.symbols import Symbols
 from cnet.training.datasets import Dataset
@@ -114,10 +115,16 @@ class Net:
         stage = replace(self._stage("recover", self._plan.recover, run), keep=keep)
         return self._trainer.train(weights, stage, run.on_fraction)
 
-    def tune_centroids(self, weights: Weights, symbols: Symbols, run: Run) -> tuple[Weights, Symbols]:
-        """Fine-tuning of the centroids, labels stay; then batch norm is measured anew, and merged where asked for."""
+    def tune_centroids(
+        self, weights: Weights, symbols: Symbols, run: Run, quantizer: Quantizer
+    ) -> tuple[Weights, Symbols]:
+        """Fine-tuning of the centroids, labels stay; then batch norm is measured anew, and merged where asked for.
+
+        The centroids stay too where they are the grid of ``quantizer``.
+        """
         if symbols.labels is not None:
-            stage = self._stage("centroids", self._plan.centroids, run)
+            kept = {} if quantizer.tunes_centroids else {"epochs": 0}
+            stage = self._stage("centroids", self._plan.centroids.model_copy(update=kept), run)
             weights, symbols = self._trainer.train_centroids(weights, symbols, stage, run.on_fraction)
         if self._plan.options.merge_batch_norm:
             weights = self._trainer.with_batch_norm_merged(weights)

@@ -25,13 +25,14 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
 
     Load, measure the baseline (train it first, where there is no checkpoint), fine-tune once; then for each sparsity
     prune and recover, and for each cluster count quantize, fine-tune the centroids, encode, decode what was encoded,
-    evaluate that, publish. Without a data set all training and every accuracy drop out.
+    evaluate that, publish. Without a data set all training and every accuracy drop out. Where there is a target, what
+    the job leaves open is searched for (``cnet.search``).
 
     The run can be ended at any time, by the observer or by a kill. Called again with the same arguments and the same
     folder it goes on from the last saved state, and its bundles are the same, byte for byte, on one kind of machine.
 
     Args:
-        spec: the job as its user wrote it (not resolved: whether a sparsity was named decides on the search).
+        spec: the job as its user wrote it (not resolved: what it leaves out is searched for where it has a target).
         inputs: what to work on; must hold what the spec names.
         observer: told of everything, asked whether to go on.
 
@@ -47,9 +48,9 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
         session = _session(spec, inputs, tracked)
         baseline = session.baseline
         points: list[Point] = []
-        sparsities = search.sparsities(spec, session.plan.pruner, baseline, points)
-        for position, sparsity in enumerate(sparsities):
-            points += session.points_at(sparsity, position, len(points))
+        conditions = _conditions(inputs, session)
+        for candidate in search.candidates(spec, conditions, points):
+            points.append(session.point(candidate, len(points)))
         session.store.finish()
         selected = search.select(spec.target, baseline, points)
         session.meter.finish()
@@ -74,7 +75,12 @@ def _session(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Session:
     effort = Effort.of(spec, inputs.dataset)
     meter = Meter(observer, effort.total)
     maker = Maker(plan, net, effort, observer, store, meter, about)
-    return Session(given, plan, net, effort, observer, store, meter, maker)
+    return Session(given, plan, net, effort, observer, store, meter, maker, search.searches(spec))
+
+
+def _conditions(inputs: Inputs, session: Session) -> search.Conditions:
+    images = None if inputs.dataset is None else len(inputs.dataset.y_test)
+    return search.Conditions(session.baseline, images, session.effort.per_sparsity / session.effort.per_point)
 
 
 def _check_inputs(spec: JobSpec, inputs: Inputs) -> None:

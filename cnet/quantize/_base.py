@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +30,29 @@ class Quantizer(Part):
     some label; labels are uint8 up to 256 centroids, uint16 beyond. The same values give the same codebook.
     """
 
+    name: str
+
     #: Whether training may move the centroids; not those of a grid that an encoder makes use of.
     tunes_centroids: ClassVar[bool] = True
+
+    #: What a search may choose where a job leaves it out: parameters, each with the values to try, from fine to coarse.
+    ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+
+    @property
+    def open(self) -> str | None:
+        """The parameter that a search chooses: the first of ``ladders`` that the job does not name, and no other."""
+        return next((name for name in self.ladders if name not in self.model_fields_set), None)
+
+    def variants(self) -> tuple[Quantizer, ...]:
+        """The same quantizer with each value of what is open, from fine to coarse; itself alone where nothing is."""
+        name = self.open
+        if name is None:
+            return (self,)
+        return tuple(self.model_copy(update={name: value}) for value in self.ladders[name])
+
+    def nominal_bits(self, clusters: int | None) -> float:
+        """Rough bits of a kept weight's label, for a search to begin with; ``clusters`` is one of ``levels()``."""
+        return 32.0 if clusters is None else math.log2(clusters)
 
     def levels(self) -> tuple[int | None, ...]:
         """The cluster counts that the job asks for, one point each; ``(None,)`` where there is no such number."""

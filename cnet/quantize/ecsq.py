@@ -9,7 +9,8 @@ in turns, which saves another tenth of a bit a weight.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ from cnet.symbols import Symbols
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.int32]
 
+_NORMAL_BITS = 2.05  # differential entropy of a normal distribution of variance 1
 _MEMORY = {1: 0, 4: 2, 8: 3, 16: 4, 32: 5, 64: 6, 128: 7}
 
 
@@ -42,6 +44,11 @@ class Ecsq(Scoped):
     summary: ClassVar[str] = "Uniform grid, each label chosen by its error and by its bits: the smallest file."
     source: ClassVar[str] = "Gish and Pierce (1968); Marcellin and Fischer (1990)"
     tunes_centroids: ClassVar[bool] = False
+    #: A wider step at the same ``mu`` is a higher price of a bit in squared error, and the cheapest way to fewer bits.
+    ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "step": tuple(0.05 * 2 ** (quarter / 4) for quarter in range(21)),
+        "mu": tuple(0.125 * 2 ** (half / 2) for half in range(17)),
+    }
 
     step: float = Field(
         default=0.25,
@@ -53,6 +60,11 @@ class Ecsq(Scoped):
     states: Literal[1, 4, 8, 16, 32, 64, 128] = Field(
         default=32, description="States of the trellis: more cost time and save bytes; 1 is none."
     )
+
+    def nominal_bits(self, clusters: int | None) -> float:
+        """Bits of a normal distribution on the grid, less what the price of a bit saves."""
+        del clusters
+        return max(_NORMAL_BITS - math.log2(self.step) - 0.25 * math.log2(1 + self.mu), 0.5)
 
     def quantize(self, values: Floats, clusters: int | None) -> Codebook:  # noqa: ARG002 - the contract's
         """Labels and centroids of ``values`` without their places: the nearest point of the grid that is not 0."""
