@@ -16,11 +16,12 @@ from cnet.pipeline.plan import Plan, TrainingPlan
 from cnet.pipeline.session import Session
 from cnet.pipeline.store import Store
 from cnet.points import Point
+from cnet.search import Grid
 from cnet.spec import JobSpec
 from cnet.weights import Weights
 
 
-def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
+def run(spec: JobSpec, inputs: Inputs, observer: RunObserver, *, exhaustive: bool = False) -> Outcome:
     """Compress a net as ``spec`` says.
 
     Load, measure the baseline (train it first, where there is no checkpoint), fine-tune once; then for each sparsity
@@ -35,6 +36,7 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
         spec: the job as its user wrote it (not resolved: what it leaves out is searched for where it has a target).
         inputs: what to work on; must hold what the spec names.
         observer: told of everything, asked whether to go on.
+        exhaustive: make all that a search could make, to see what it misses; of no use in a job.
 
     Raises:
         ConstraintNotMetError: no point meets the target; all points were made and told of.
@@ -49,7 +51,8 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
         baseline = session.baseline
         points: list[Point] = []
         conditions = _conditions(inputs, session)
-        for candidate in search.candidates(spec, conditions, points):
+        chosen = Grid.of(spec).candidates if exhaustive else search.candidates(spec, conditions, points)
+        for candidate in chosen:
             points.append(session.point(candidate, len(points)))
         session.store.finish()
         selected = search.select(spec.target, baseline, points)

@@ -46,7 +46,7 @@ class Ecsq(Scoped):
     tunes_centroids: ClassVar[bool] = False
     #: A wider step at the same ``mu`` is a higher price of a bit in squared error, and the cheapest way to fewer bits.
     ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "step": tuple(0.05 * 2 ** (quarter / 4) for quarter in range(21)),
+        "step": tuple(0.05 * 2 ** (quarter / 4) for quarter in range(26)),
         "mu": tuple(0.125 * 2 ** (half / 2) for half in range(17)),
     }
 
@@ -64,7 +64,7 @@ class Ecsq(Scoped):
     def nominal_bits(self, clusters: int | None) -> float:
         """Bits of a normal distribution on the grid, less what the price of a bit saves."""
         del clusters
-        return max(_NORMAL_BITS - math.log2(self.step) - 0.25 * math.log2(1 + self.mu), 0.5)
+        return max(_NORMAL_BITS - math.log2(self.step) - 0.25 * math.log2(1 + self.mu), 0.2)
 
     def quantize(self, values: Floats, clusters: int | None) -> Codebook:  # noqa: ARG002 - the contract's
         """Labels and centroids of ``values`` without their places: the nearest point of the grid that is not 0."""

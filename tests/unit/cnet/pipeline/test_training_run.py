@@ -10,7 +10,6 @@ import pytest
 from cnet.bundle import open_bundle
 from cnet.errors import ArchitectureMismatchError, CnetError, DatasetError
 from cnet.pipeline import Inputs, Outcome, SilentRun, run
-from cnet.search import SEARCH_STEPS
 from cnet.training.datasets import Dataset
 from cnet.training.trainer import Trainer
 from tests.unit.cnet.pipeline.material import (
@@ -130,7 +129,7 @@ def test_another_seed_gives_other_bundles(finished: tuple[Outcome, Recorder], tm
 
 
 def test_accuracy_target_is_searched(tmp_path: Path) -> None:
-    """Five sparsities; the smallest file that loses no more than asked for is selected."""
+    """Few points; the smallest file that loses no more than asked for is selected."""
     outcome = train_and_compress(
         tmp_path,
         prune=None,
@@ -138,7 +137,7 @@ def test_accuracy_target_is_searched(tmp_path: Path) -> None:
         quantize={"name": "kmeans", "clusters": 16},
         target={"max_accuracy_drop": 5},
     )
-    assert len(outcome.points) == SEARCH_STEPS
+    assert len(outcome.points) <= 12
     floor = (outcome.baseline.accuracy or 0) - 5
     good = [point for point in outcome.points if (point.accuracy or 0) >= floor]
     assert outcome.selected == min(good, key=lambda point: point.bytes.total).index
