@@ -46,8 +46,12 @@ def label_entropy(symbols: Symbols) -> float | None:
     """Bits a label: the sum of -p log2 p over cluster populations; None where there are no labels."""
     if symbols.labels is None:
         return None
-    populations = np.bincount(symbols.labels)
-    shares = populations[populations > 0] / max(1, len(symbols.labels))
+    return entropy(np.bincount(symbols.labels))
+
+
+def entropy(populations: npt.NDArray[np.integer]) -> float:
+    """The sum of -p log2 p over populations, in bits; 0 where all are empty."""
+    shares = populations[populations > 0] / max(1, int(np.sum(populations)))
     return float(-np.sum(shares * np.log2(shares))) + 0.0
 
 

@@ -69,6 +69,11 @@ class Net:
         shapes = {tensor.name: tensor.shape for tensor in weights}
         check_match(self._plan.architecture, self._dataset.input_shape, self._dataset.classes, shapes)
 
+    @property
+    def test_images(self) -> int:
+        """How many images accuracies are measured on."""
+        return len(self._dataset.y_test)
+
     def initial(self, state: Path, on_fraction: OnFraction) -> Weights:
         """Random weights, trained with the task loss alone."""
         from cnet.training.trainer import Stage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from cnet import search
@@ -16,7 +17,7 @@ from cnet.pipeline.plan import Plan, TrainingPlan
 from cnet.pipeline.session import Session
 from cnet.pipeline.store import Store
 from cnet.points import Point
-from cnet.search import Grid
+from cnet.search import Candidate, Grid
 from cnet.spec import JobSpec
 from cnet.weights import Weights
 
@@ -50,9 +51,7 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver, *, exhaustive: boo
         session = _session(spec, inputs, tracked)
         baseline = session.baseline
         points: list[Point] = []
-        conditions = _conditions(inputs, session)
-        chosen = Grid.of(spec).candidates if exhaustive else search.candidates(spec, conditions, points)
-        for candidate in chosen:
+        for candidate in _candidates(spec, session, points, exhaustive=exhaustive):
             points.append(session.point(candidate, len(points)))
         session.store.finish()
         selected = search.select(spec.target, baseline, points)
@@ -81,9 +80,12 @@ def _session(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Session:
     return Session(given, plan, net, effort, observer, store, meter, maker, search.searches(spec))
 
 
-def _conditions(inputs: Inputs, session: Session) -> search.Conditions:
-    images = None if inputs.dataset is None else len(inputs.dataset.y_test)
-    return search.Conditions(session.baseline, images, session.effort.per_sparsity / session.effort.per_point)
+def _candidates(spec: JobSpec, session: Session, points: list[Point], *, exhaustive: bool) -> Iterable[Candidate]:
+    """The points to make, in order; ``points`` is where they go as they are made."""
+    grid = Grid.of(spec)
+    if spec.target is None or exhaustive or not grid.searched:
+        return grid.candidates
+    return search.candidates(grid, spec.target, session.conditions(grid), points)
 
 
 def _check_inputs(spec: JobSpec, inputs: Inputs) -> None:

@@ -21,7 +21,7 @@ from cnet.pipeline.plan import Plan
 from cnet.pipeline.store import Store
 from cnet.points import BaselineResult, Point
 from cnet.prune import Curvature
-from cnet.search import Candidate
+from cnet.search import Candidate, Conditions, Forecast, Grid
 from cnet.weights import Weights
 
 Training = Callable[[Path, OnFraction], Weights]
@@ -106,6 +106,15 @@ class Session:
     def _teacher(self) -> Weights | None:
         """The net to learn from in pruning and recovery, where the job asks for it."""
         return self.original if self.net is not None and self.net.learns_from_teacher else None
+
+    def conditions(self, grid: Grid) -> Conditions:
+        """What a search of ``grid`` has to know; made from the weights just before pruning, once."""
+        found = self.store.record("forecast")
+        forecast = Forecast.of(grid, self.tuned.vector(), self.baseline) if found is None else Forecast.from_json(found)
+        if found is None:
+            self.store.set_record("forecast", forecast.to_json())
+        images = None if self.net is None else self.net.test_images
+        return Conditions(self.baseline, forecast, images, self.effort.per_sparsity / self.effort.per_point)
 
     def point(self, candidate: Candidate, index: int) -> Point:
         """The point of a candidate, its ``index`` being how many came before."""

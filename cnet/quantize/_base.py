@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.registry import Part, Registry
+from cnet.sizes import entropy
 from cnet.symbols import Symbols
 
 
@@ -51,8 +52,21 @@ class Quantizer(Part):
         return tuple(self.model_copy(update={name: value}) for value in self.ladders[name])
 
     def nominal_bits(self, clusters: int | None) -> float:
-        """Rough bits of a kept weight's label, for a search to begin with; ``clusters`` is one of ``levels()``."""
+        """How fine it is, as bits of a label of a normal distribution; ``clusters`` is one of ``levels()``."""
         return 32.0 if clusters is None else math.log2(clusters)
+
+    def trial(self, values: npt.NDArray[np.float64], clusters: int | None) -> tuple[float, float]:
+        """About how many bits a value takes when coded, and its mean squared error, for a search to begin with.
+
+        Args:
+            values: kept weights, shape (kept,), at least one, finite.
+            clusters: one of ``levels()``.
+        """
+        codebook = self.quantize(values, clusters)
+        if codebook.labels is None:
+            return 32.0, 0.0
+        error = float(np.mean((codebook.centroids[codebook.labels] - values) ** 2))
+        return entropy(np.bincount(codebook.labels)), error
 
     def levels(self) -> tuple[int | None, ...]:
         """The cluster counts that the job asks for, one point each; ``(None,)`` where there is no such number."""

@@ -1,5 +1,6 @@
 """Which point wins, and which points to make where a job names a target and leaves something open."""
 
+from cnet.search.forecast import Forecast
 from cnet.search.grid import LADDER, Candidate, Grid, open_document, searches
 from cnet.search.proposal import Conditions, candidates
 from cnet.search.selection import DEFAULT_DROP, meets, select
@@ -9,6 +10,7 @@ __all__ = [
     "LADDER",
     "Candidate",
     "Conditions",
+    "Forecast",
     "Grid",
     "candidates",
     "meets",

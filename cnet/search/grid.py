@@ -13,12 +13,15 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from cnet.encode import ENCODERS
 from cnet.prune import Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
 from cnet.search.surrogate import Places
 from cnet.spec import JobSpec
+
+Level = tuple[npt.NDArray[np.intp], Quantizer, int | None]
 
 LADDER = (
     *(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.825, 0.85, 0.875),
@@ -80,10 +83,30 @@ class Grid:
         family = np.array([candidate.family for candidate in self.candidates], np.intp)
         return Places(-np.log2(np.maximum(kept, _LEAST_KEPT)), bits, family)
 
+    @cached_property
+    def sparsities(self) -> tuple[float, ...]:
+        """The distinct sparsities, in order."""
+        return tuple(dict.fromkeys(candidate.sparsity for candidate in self.candidates))
+
+    @cached_property
+    def position(self) -> npt.NDArray[np.intp]:
+        """Which of ``sparsities`` each candidate has."""
+        places = {sparsity: place for place, sparsity in enumerate(self.sparsities)}
+        return np.array([places[candidate.sparsity] for candidate in self.candidates], np.intp)
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """Each setting of each quantizer, with the candidates that have it."""
+        rows: dict[tuple[str, int | None], list[int]] = {}
+        for row, candidate in enumerate(self.candidates):
+            rows.setdefault((candidate.quantizer.model_dump_json(), candidate.clusters), []).append(row)
+        firsts = [(np.array(found, np.intp), self.candidates[found[0]]) for found in rows.values()]
+        return tuple((found, first.quantizer, first.clusters) for found, first in firsts)
+
     @property
     def most_sparsities(self) -> int:
         """How many sparsities are made at most; exactly as many where nothing is searched."""
-        count = len({candidate.sparsity for candidate in self.candidates})
+        count = len(self.sparsities)
         return min(count, _MOST_SPARSITIES) if self.searched else count
 
     @property

@@ -2,8 +2,8 @@
 
 Bayesian optimization under a constraint (Gardner et al., Bayesian Optimization with Inequality Constraints, ICML
 2014). Two quantities are modelled over all candidates from the points made so far: the logarithm of the file's size,
-which a formula foretells within some percent, and the quality, which nothing does. One is the goal and the other the
-constraint, or the other way round, as the target has it.
+which a forecast tells within some ten percent, and the quality, which nothing tells. One is the goal and the other
+the constraint, or the other way round, as the target has it.
 
 Quality is the accuracy lost, on a scale that is linear up to about the limit and logarithmic beyond (asinh), so that
 a net that fell apart tells no more than that it did; without accuracies it is the logarithm of the mse.
@@ -16,27 +16,30 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
 from cnet.points import BaselineResult, Point
+from cnet.search.forecast import Forecast
 from cnet.search.grid import Candidate, Grid
 from cnet.search.selection import meets
 from cnet.search.surrogate import Floats, Places, Prior, Surrogate
-from cnet.spec import JobSpec, Target
+from cnet.spec import Target
 
 Rows = npt.NDArray[np.intp]
 
 _SIZE = Prior(constant=0.2, slopes=(0.05, 0.03), smooth=0.1)
 _LOSS = Prior(constant=1.0, slopes=(0.5, 0.3), smooth=2.5)
-_ERROR = Prior(constant=8.0, slopes=(0.15, 0.15), smooth=0.4)
+_ERROR = Prior(constant=0.5, slopes=(0.15, 0.15), smooth=0.4)
 _SIZE_NOISE, _LOSS_NOISE, _ERROR_NOISE = 0.01, 0.05, 0.02
-_DOUBT = 0.2  # of a loss that noise may have made: what is close to the limit may be on its other side
+_LUCK = 0.5  # noise of a loss, as a part of what chance would give two nets that err independently
+_DOUBT = 0.2  # least doubt about a loss, on its scale: what is close to the limit may be on its other side
 _LEAST_SCALE = 0.25  # points of accuracy
 _ENOUGH = 0.004  # expected gain, as a part of size or of quality's scale, below which the search ends
-_HOPELESS = 0.02
+_HOPELESS = 0.1  # chance of meeting the target below which, where nothing met it so far, only the gentlest is tried
+_RUIN = 2.0  # beyond the limit, on the loss' scale: no accident of the training
+_OTHER_SCALE = 1.0  # by how many bits quantizers can differ that are equally fine
 _FINE = 0.1  # what a unit of the loss' scale is worth, against a unit of the logarithm of an mse
 
 
@@ -46,25 +49,23 @@ class Conditions:
 
     Attributes:
         baseline: the net before compression.
+        forecast: of the grid's candidates.
         images: test images, None without a data set.
         visit: cost of the first point of a sparsity beyond that of a further one, which is 1.
     """
 
     baseline: BaselineResult
+    forecast: Forecast
     images: int | None = None
     visit: float = 0.0
 
 
-def candidates(spec: JobSpec, conditions: Conditions, points: Sequence[Point]) -> Iterator[Candidate]:
-    """The points to make, in order: all of the job's, or those of the search.
+def candidates(grid: Grid, target: Target, conditions: Conditions, points: Sequence[Point]) -> Iterator[Candidate]:
+    """The points to make, in order.
 
     ``points`` is the caller's growing list: each candidate's point must be in it before the next is taken.
     """
-    grid = Grid.of(spec)
-    if spec.target is None or not grid.searched:
-        yield from grid.candidates
-        return
-    search = Search(grid, spec.target, conditions)
+    search = Search(grid, target, conditions)
     rows: list[int] = []
     while (row := search.next(rows, points)) is not None:
         rows.append(row)
@@ -99,7 +100,7 @@ class Search:
             chance = _normal((limit - size) / doubt)
         score, cost = self._affordable(gain * chance, seen)
         score[seen] = 0.0
-        if score.max() >= (_ENOUGH if met else _HOPELESS):
+        if score.max() >= _ENOUGH and (met or np.max(chance[score > 0]) >= _HOPELESS):
             return int(np.argmax(score / np.sqrt(cost)))
         last = self._last_resort(size)
         return None if met or last in rows else last
@@ -109,7 +110,8 @@ class Search:
         target, baseline = self.target, self.conditions.baseline
         loss = _Loss.of(baseline, self.conditions.images, target.max_accuracy_drop or 0.0)
         mean, deviation = loss.expected(self.grid.places, seen, points)
-        chance = _normal((loss.limit - mean) / np.hypot(deviation, _DOUBT))
+        chance = _normal((loss.limit - mean) / np.hypot(deviation, loss.doubt))
+        chance[self._beyond(seen[loss.values(points) > loss.limit + _RUIN])] = 0.0
         met = [math.log(point.bytes.total) for point in points if meets(target, baseline, point)]
         best = min(met) if met else float(size.max()) + 0.05
         gain: Floats = np.maximum(best - size, 0.0)
@@ -120,7 +122,7 @@ class Search:
         baseline, places = self.conditions.baseline, self.grid.places
         if baseline.accuracy is None:
             values, unit = _errors(points), 1.0
-            mean, deviation = _expected_errors(places, seen, values)
+            mean, deviation = self._error(seen, values)
         else:
             loss, unit = _Loss.of(baseline, self.conditions.images, 0.0), _FINE
             values = loss.values(points)
@@ -131,6 +133,14 @@ class Search:
         density = np.exp(-(ahead**2) / 2) / math.sqrt(2 * math.pi)
         gain: Floats = unit * ((best - mean) * _normal(ahead) + deviation * density)
         return gain
+
+    def _beyond(self, ruined: Rows) -> npt.NDArray[np.bool_]:
+        """Which candidates prune no less and are no finer than one that fell apart."""
+        places, beyond = self.grid.places, np.zeros(len(self.grid.candidates), np.bool_)
+        for row in ruined:
+            margin = np.where(places.family == places.family[row], 0.0, _OTHER_SCALE)
+            beyond |= (places.halvings >= places.halvings[row]) & (places.bits <= places.bits[row] - margin)
+        return beyond
 
     def _dominated(self, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Whether a candidate of the same quantizer with no more zeros and no fewer bits is sure to fit as well."""
@@ -146,7 +156,7 @@ class Search:
 
     def _size(self, seen: Rows, points: Sequence[Point]) -> tuple[Floats, Floats]:
         """Logarithms of the sizes that are expected, exact where they are known, and their standard deviations."""
-        nominal = _nominal_sizes(self.grid.places, self.conditions.baseline)
+        nominal = self.conditions.forecast.sizes
         known = np.array([math.log(point.bytes.total) for point in points], np.float64)
         surrogate = Surrogate(self.grid.places, _SIZE)
         mean, deviation = surrogate.given(seen, known - nominal[seen], np.full(len(seen), _SIZE_NOISE))
@@ -154,11 +164,17 @@ class Search:
         size[seen] = known
         return size, np.maximum(deviation, _SIZE_NOISE)
 
+    def _error(self, seen: Rows, values: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation of each candidate's error."""
+        nominal, noise = self.conditions.forecast.errors, np.full(len(seen), _ERROR_NOISE)
+        mean, deviation = Surrogate(self.grid.places, _ERROR).given(seen, values - nominal[seen], noise)
+        return mean + nominal, deviation
+
     def _affordable(self, score: Floats, seen: Rows) -> tuple[Floats, Floats]:
         """The scores, 0 where no further sparsity may be visited, and the costs."""
-        sparsities = np.array([candidate.sparsity for candidate in self.grid.candidates])
-        visited = np.isin(sparsities, sparsities[seen])
-        if len(np.unique(sparsities[seen])) >= self.grid.most_sparsities:
+        position = self.grid.position
+        visited = np.isin(position, position[seen])
+        if len(np.unique(position[seen])) >= self.grid.most_sparsities:
             score = np.where(visited, score, 0.0)
         return score, np.where(visited, 1.0, 1.0 + self.conditions.visit)
 
@@ -176,7 +192,7 @@ class _Loss:
 
     Attributes:
         accuracy: of the baseline, percent.
-        noise: standard deviation of an accuracy, in points: that of a count of test images.
+        noise: standard deviation of a loss, in points, from the count of test images.
         scale: where the scale turns from linear to logarithmic, in points.
         limit: the largest loss that is allowed, on the scale.
     """
@@ -190,9 +206,14 @@ class _Loss:
     def of(cls, baseline: BaselineResult, images: int | None, drop: float) -> _Loss:
         accuracy, count = baseline.accuracy or 0.0, images or 1
         right = accuracy / 100
-        noise = 100 * math.sqrt(max(right * (1 - right), 1 / count) / count)
+        noise = 100 * _LUCK * math.sqrt(max(right * (1 - right), 1 / count) / count)
         scale = max(drop, noise, _LEAST_SCALE)
         return cls(accuracy, noise, scale, math.asinh((drop + 1e-9) / scale))
+
+    @property
+    def doubt(self) -> float:
+        """How far a measurement close to the limit may be off, on the scale."""
+        return max(_DOUBT, self.noise / self.scale / math.cosh(self.limit))
 
     def values(self, points: Sequence[Point]) -> Floats:
         """What the points lost."""
@@ -215,29 +236,6 @@ def _errors(points: Sequence[Point]) -> Floats:
     errors = np.array([point.mse for point in points], np.float64)
     logarithms: Floats = np.log(np.maximum(errors, 1e-9 * errors.max(initial=0.0) + 1e-60))
     return logarithms
-
-
-def _expected_errors(places: Places, seen: Rows, values: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each candidate's error, about that of weights of a normal distribution."""
-    kept = np.exp2(-places.halvings)
-    threshold = np.array([NormalDist().inv_cdf(min(1 - part / 2, 1 - 1e-12)) for part in kept])
-    density = np.exp(-(threshold**2) / 2) / math.sqrt(2 * math.pi)
-    pruned = np.clip(1 - kept - 2 * threshold * density, 0.0, 1.0)
-    nominal = np.log(pruned + (1 - pruned) * np.minimum(1.4 * np.exp2(-2 * places.bits), 1.0))
-    noise = np.full(len(seen), _ERROR_NOISE)
-    mean, deviation = Surrogate(places, _ERROR).given(seen, values - nominal[seen], noise)
-    return mean + nominal, deviation
-
-
-def _nominal_sizes(places: Places, baseline: BaselineResult) -> Floats:
-    """Logarithms of rough sizes: an ideal code of the mask, nominal bits of the kept weights, the rest as it is."""
-    kept = np.clip(np.exp2(-places.halvings), 1e-9, 1 - 1e-9)
-    mask = -kept * np.log2(kept) - (1 - kept) * np.log2(1 - kept)
-    count = baseline.compressible_parameters
-    width = baseline.raw_bytes / max(baseline.parameters, 1)
-    rest = max(baseline.raw_bytes - width * count, 0.0) + 500.0
-    sizes: Floats = np.log(rest + count / 8 * (mask + kept * places.bits))
-    return sizes
 
 
 def _normal(values: Floats) -> Floats:
