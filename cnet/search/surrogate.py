@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_HALVINGS = 1.0  # length scales: of kept weights, in halvings of their number
+_HALVINGS = 0.7  # length scales: of kept weights, in halvings of their number
 _BITS = 2.0  # and of the bits of a label
 _APART = 0.5  # share of the smooth part that quantizers do not have in common
 
