@@ -23,7 +23,7 @@ Ints = npt.NDArray[np.intp]
 _LOOKED_AT = 2**18
 _TRIED = 2**11
 _PLACES = 8
-_CONTAINER = 500.0
+_CONTAINER = 700.0
 _LEAST = 1e-30
 
 
