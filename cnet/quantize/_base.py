@@ -55,8 +55,8 @@ class Quantizer(Part):
         """How fine it is, as bits of a label of a normal distribution; ``clusters`` is one of ``levels()``."""
         return 32.0 if clusters is None else math.log2(clusters)
 
-    def trial(self, values: npt.NDArray[np.float64], clusters: int | None) -> tuple[float, float]:
-        """About how many bits a value takes when coded, and its mean squared error, for a search to begin with.
+    def trial(self, values: npt.NDArray[np.float64], clusters: int | None) -> tuple[float, float, float]:
+        """What a search begins with: bits of a value that is not zero, squared error of a value, share of zeros.
 
         Args:
             values: kept weights, shape (kept,), at least one, finite.
@@ -64,9 +64,9 @@ class Quantizer(Part):
         """
         codebook = self.quantize(values, clusters)
         if codebook.labels is None:
-            return 32.0, 0.0
+            return 32.0, 0.0, 0.0
         error = float(np.mean((codebook.centroids[codebook.labels] - values) ** 2))
-        return entropy(np.bincount(codebook.labels)), error
+        return entropy(np.bincount(codebook.labels)), error, 0.0
 
     def levels(self) -> tuple[int | None, ...]:
         """The cluster counts that the job asks for, one point each; ``(None,)`` where there is no such number."""

@@ -69,18 +69,19 @@ class Ecsq(Scoped):
         del clusters
         return max(_NORMAL_BITS - math.log2(self.step) - 0.25 * math.log2(1 + self.mu), 0.2)
 
-    def trial(self, values: npt.NDArray[np.float64], clusters: int | None) -> tuple[float, float]:
+    def trial(self, values: npt.NDArray[np.float64], clusters: int | None) -> tuple[float, float, float]:
         """As of every quantizer; here values are rounded to the grid one by one, the smallest to zero."""
         del clusters
         step = 2 * self._unit(values)
         if not step:
-            return 0.0, 0.0
+            return 0.0, 0.0, 1.0
         zone = 0.5 + _ZONE * self.mu / (1 + self.mu)
         sizes = np.abs(values) / step
         multiples = np.where(sizes < zone, 0, np.maximum(np.rint(sizes), 1)) * np.sign(values)
         gain = _TRELLIS_GAIN if self.states > 1 else 1.0
         error = gain * float(np.mean((multiples * step - values) ** 2))
-        return entropy(np.unique(multiples, return_counts=True)[1]), error
+        used = multiples[multiples != 0]
+        return entropy(np.unique(used, return_counts=True)[1]), error, 1 - len(used) / len(values)
 
     def quantize(self, values: Floats, clusters: int | None) -> Codebook:  # noqa: ARG002 - the contract's
         """Labels and centroids of ``values`` without their places: the nearest point of the grid that is not 0."""

@@ -19,6 +19,7 @@ from cnet.search.grid import Grid
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
+Trials = tuple[Floats, Floats, Floats]
 
 _LOOKED_AT = 2**18
 _TRIED = 2**11
@@ -47,8 +48,8 @@ class Forecast:
         for rows, quantizer, clusters in grid.levels:
             zeros = first[grid.position[rows]]
             share = 1 - zeros / max(len(sample), 1)
-            label, error = _interpolated(ascending, zeros, quantizer, clusters)
-            bits[rows] = _mask(share) + share * label + 32 * (clusters or 0) / max(count, 1)
+            label, error, more = _interpolated(ascending, zeros, quantizer, clusters)
+            bits[rows] = _mask(share * (1 - more)) + share * (1 - more) * label + 32 * (clusters or 0) / max(count, 1)
             errors[rows] = _pruned(ascending, zeros) + share * error
         return cls(np.log(rest + count / 8 * bits), np.log(np.maximum(errors, _LEAST)))
 
@@ -62,15 +63,15 @@ class Forecast:
         return cls(np.array(document["sizes"], np.float64), np.array(document["errors"], np.float64))
 
 
-def _interpolated(ascending: Floats, zeros: Ints, quantizer: Quantizer, clusters: int | None) -> tuple[Floats, Floats]:
-    """Bits and squared error of a kept weight where so many of the smallest are pruned; tried at a few of these."""
+def _interpolated(ascending: Floats, zeros: Ints, quantizer: Quantizer, clusters: int | None) -> Trials:
+    """``Quantizer.trial`` where so many of the smallest weights are pruned, made at a few of these."""
     places = np.unique(zeros[zeros < len(ascending)])
     places = places[np.unique(np.linspace(0, len(places) - 1, _PLACES).astype(np.intp))] if len(places) else places
     if not len(places):
-        return np.zeros(len(zeros)), np.zeros(len(zeros))
+        return np.zeros(len(zeros)), np.zeros(len(zeros)), np.zeros(len(zeros))
     kept = [ascending[place :: max(1, (len(ascending) - place) // _TRIED)] for place in places]
-    bits, errors = np.array([quantizer.trial(values, clusters) for values in kept], np.float64).T
-    return np.interp(zeros, places, bits), np.interp(zeros, places, errors)
+    bits, errors, more = np.array([quantizer.trial(values, clusters) for values in kept], np.float64).T
+    return np.interp(zeros, places, bits), np.interp(zeros, places, errors), np.interp(zeros, places, more)
 
 
 def _pruned(ascending: Floats, zeros: Ints) -> Floats:

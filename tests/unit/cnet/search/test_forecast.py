@@ -26,10 +26,16 @@ def _weights() -> Weights:
 
 
 @pytest.mark.parametrize(
-    "quantize", [{"name": "kmeans"}, {"name": "ecsq"}, {"name": "uniform"}, {"name": "kmeans", "clusters": 16}]
+    ("quantize", "tolerance"),
+    [
+        ({"name": "kmeans"}, 0.2),
+        ({"name": "ecsq"}, 0.35),  # whose zeros depend on the coder
+        ({"name": "uniform"}, 0.2),
+        ({"name": "kmeans", "clusters": 16}, 0.2),
+    ],
 )
-def test_forecast_is_near_what_comes_out(tmp_path: Path, quantize: dict[str, Any]) -> None:
-    """Sizes within a quarter or a kilobyte, squared errors within a factor of two, over sparsities and settings."""
+def test_forecast_is_near_what_comes_out(tmp_path: Path, quantize: dict[str, Any], tolerance: float) -> None:
+    """Sizes within a fifth (ecsq: a third) or a kilobyte, squared errors within a factor of two, over sparsities and settings."""
     weights = _weights()
     spec = {"checkpoint": "ckpt_1", "target": {"min_ratio": 2}, "quantize": quantize}
     prune = {"name": "magnitude", "sparsity": [0.0, 0.5, 0.9, 0.98]}
@@ -41,7 +47,7 @@ def test_forecast_is_near_what_comes_out(tmp_path: Path, quantize: dict[str, Any
         keep = PRUNERS.create("magnitude").keep(weights, candidate.sparsity)
         symbols = candidate.quantizer.symbols(vector, keep, candidate.clusters, [(200, 300)])
         total = write_bundle(tmp_path / "one.npz", weights, symbols, ENCODERS.create("compact"), None).total
-        assert np.exp(forecast.sizes[row]) == pytest.approx(total, rel=0.25, abs=1000)
+        assert np.exp(forecast.sizes[row]) == pytest.approx(total, rel=tolerance, abs=1000)
         error = float(np.mean((symbols.vector().astype(np.float64) - vector) ** 2))
         assert abs(forecast.errors[row] - np.log(max(error, 1e-9))) < np.log(2) or error < 1e-6
 
