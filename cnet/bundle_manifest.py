@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, JsonValue, ValidationError, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from cnet import dtypes
 from cnet.encode._others import Described, Kind
-from cnet.errors import BundleError
 from cnet.registry import Strict
 from cnet.sealed_npz import Packed
 from cnet.weights import Weights
 
-FORMAT = "cnet-bundle"
-VERSIONS = (1, 2)
+STREAMS = ("mask", "labels", "centroids")
+"""The parts that encoders fill."""
 
 _MOST_BYTES = 2**62
 _STREAM_SLACK = 2**20  # centroids and coders' tables, beside 16 bytes a weight
@@ -47,6 +45,25 @@ class Other(Strict):
     error: float
 
 
+class Joined(Strict):
+    """Version 3: what the member ``data`` is made of.
+
+    Attributes:
+        sizes: bytes of each stream of the encoder, in the order of the file.
+        others: bytes of each block of other tensors, which follow.
+        digests: of each chunk of the member.
+    """
+
+    sizes: dict[str, Length]
+    others: tuple[Length, ...]
+    digests: tuple[str, ...]
+
+    @property
+    def length(self) -> int:
+        """Bytes of all of it."""
+        return sum(self.sizes.values()) + sum(self.others)
+
+
 class Columns(Strict):
     """All tensors, one list a property."""
 
@@ -71,42 +88,21 @@ class Columns(Strict):
 
 
 class Manifest(Strict):
-    """The whole manifest; the specification is ``cnet.bundle``."""
+    """The whole manifest; the specification is ``cnet.bundle``. Version 3 has ``joined`` in place of ``members``."""
 
     format: Literal["cnet-bundle"] = "cnet-bundle"
-    version: Literal[1, 2] = 1
+    version: Literal[1, 2, 3] = 1
     encoder: str
     header: dict[str, JsonValue]
     tensors: Columns
     tied: tuple[tuple[Length, ...], ...]
-    members: dict[Annotated[str, Field(pattern="^(mask|labels|centroids|other)$")], Member]
+    members: dict[Annotated[str, Field(pattern="^(mask|labels|centroids|other)$")], Member] = Field(
+        default_factory=dict
+    )
     metrics: dict[str, JsonValue] | None
     extra: dict[str, JsonValue] | None
     other: Other | None = None
-
-    @classmethod
-    def parse(cls, text: bytes) -> Manifest:
-        """The manifest in ``text``. Raises BundleError."""
-        try:
-            document = json.loads(text, parse_constant=_no_number)
-            if isinstance(document, dict) and document.get("format") == FORMAT:
-                _check_version(document.get("version"))
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            raise BundleError(f"the bundle's manifest is not valid: {where}: {first['msg']}") from error
-        except (ValueError, RecursionError) as error:
-            raise BundleError("the bundle's manifest is not JSON") from error
-
-    def to_json(self) -> bytes:
-        """Compact UTF-8 JSON."""
-        document = self.model_dump(mode="json", exclude={"other"} if self.version == 1 else None)
-        try:
-            text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-            return text.encode()
-        except ValueError as error:
-            raise BundleError("names and metrics must be text and numbers that JSON can hold") from error
+    joined: Annotated[Joined | None, Field(exclude=True)] = None
 
     @model_validator(mode="after")
     def _ties_hold(self) -> Self:
@@ -125,9 +121,12 @@ class Manifest(Strict):
     @model_validator(mode="after")
     def _members_fit(self) -> Self:
         other = self.members.get("other")
-        if (self.version == 1) != (self.other is None):
+        if (self.version == 3) != (self.joined is not None) or (self.joined and self.members):
+            raise ValueError("members are those of versions 1 and 2, and one that joins all is that of version 3")
+        if (self.version == 1 and self.other) or (self.version == 2 and not self.other):
             raise ValueError("the way in which other tensors are packed is that of version 2")
-        fits = (other.length if other else 0) == self.other_bytes if self.other is None else bool(other)
+        plain = self.version == 1
+        fits = (other.length if other else 0) == self.other_bytes if plain else self.version == 3 or bool(other)
         if not fits or (other and other.descr != "|u1"):
             raise ValueError("the other tensors' bytes are not those of their shapes")
         weights = sum(math.prod(shape) for shape in self.compressible_shapes)
@@ -168,18 +167,6 @@ class Manifest(Strict):
     def other_bytes(self) -> int:
         """Bytes of all tensors that are not compressible, tied ones once."""
         return sum(count * dtypes.by_name(dtype).numpy.itemsize for dtype, count in self.others)
-
-
-def _no_number(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON number")
-
-
-def _check_version(version: object) -> None:
-    if type(version) is not int or version not in VERSIONS:
-        raise BundleError(
-            f"the bundle has format version {version!r}; this release reads 1 to {VERSIONS[-1]}: use a newer release",
-            code="bundle_version",
-        )
 
 
 def columns_of(weights: Weights) -> Columns:

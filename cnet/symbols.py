@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 _CHUNK = 2**20
+
+
+class SymbolParts(Protocol):
+    """The symbols of a net that need not be in memory all at once."""
+
+    @property
+    def weights(self) -> int:
+        """Length of w_net."""
+
+    @property
+    def clusters(self) -> int | None:
+        """Number of centroids, or None where the values are kept as they are."""
+
+    @property
+    def centroids(self) -> npt.NDArray[np.floating]:
+        """All centroids; without labels only its type means something."""
+
+    def parts(self, cuts: Iterable[slice]) -> Iterator[Symbols]:
+        """The symbols of slices of w_net that follow each other from its start; each time anew."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +50,11 @@ class Symbols:
     centroids: npt.NDArray[np.floating]
 
     @property
+    def weights(self) -> int:
+        """Length of w_net."""
+        return len(self.keep)
+
+    @property
     def clusters(self) -> int | None:
         """Number of centroids, or None where the values are kept as they are."""
         return None if self.labels is None else len(self.centroids)
@@ -41,6 +67,18 @@ class Symbols:
         kept = np.count_nonzero(self.centroids) if self.labels is None else np.count_nonzero(self.keep)
         return float(len(self.keep) - kept) / len(self.keep)
 
+    def parts(self, cuts: Iterable[slice]) -> Iterator[Symbols]:
+        """As in ``SymbolParts``; the arrays are views."""
+        start = 0
+        for cut in cuts:
+            keep = self.keep[cut]
+            part = slice(start, start + int(np.count_nonzero(keep)))
+            start = part.stop
+            if self.labels is None:
+                yield Symbols(keep, None, self.centroids[part])
+            else:
+                yield Symbols(keep, self.labels[part], self.centroids)
+
     def vector(self) -> npt.NDArray[np.floating]:
         """w_net as decoded: shape (n,), type of ``centroids``, zero where pruned."""
         vector = np.zeros(len(self.keep), self.centroids.dtype)
@@ -52,3 +90,10 @@ class Symbols:
             vector[first : first + _CHUNK][at] = values
             start = part.stop
         return vector
+
+
+def whole(symbols: SymbolParts) -> Symbols:
+    """All parts as one."""
+    if isinstance(symbols, Symbols):
+        return symbols
+    return next(symbols.parts([slice(0, symbols.weights)]))

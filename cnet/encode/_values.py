@@ -7,7 +7,6 @@ a trellis are stored as its steps (``cnet.trellis``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,22 +137,3 @@ def labels_of(numbers: Ints, table: Ints) -> Labels:
 def typed(labels: npt.NDArray[np.integer], clusters: int) -> Labels:
     """Labels as uint8 or, beyond 256 clusters, uint16."""
     return labels.astype(np.uint8) if clusters <= 256 else labels.astype(np.uint16)
-
-
-def join(parts: Sequence[bytes]) -> bytes:
-    """Byte strings one after the other, each after its length."""
-    return b"".join(put(len(part)) + part for part in parts)
-
-
-def split(content: memoryview, count: int) -> list[bytes]:
-    """What ``join`` made of ``count`` parts. Raises ValueError."""
-    parts = []
-    for _ in range(count):
-        size, content = take(content)
-        if size > len(content):
-            raise ValueError("a part is cut")
-        parts.append(bytes(content[:size]))
-        content = content[size:]
-    if len(content):
-        raise ValueError("parts are followed by something else")
-    return parts

@@ -59,7 +59,14 @@ def larger_net(*, path: bool) -> tuple[Weights, Symbols]:
     return weights, Symbols(signed != 0, labels.astype(np.uint8), used.astype(np.float32) * np.float32(0.0625))
 
 
+def unquantized_net() -> tuple[Weights, Symbols]:
+    """The larger net with the values of what is kept in place of labels."""
+    weights, symbols = larger_net(path=False)
+    return weights, Symbols(symbols.keep, None, symbols.vector()[symbols.keep])
+
+
 NETS = {
+    "values": unquantized_net,
     "walk": lambda: larger_net(path=False),
     "quick": lambda: larger_net(path=False),
     "trellis": lambda: larger_net(path=True),
