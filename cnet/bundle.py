@@ -22,9 +22,14 @@ order, each a version 1.0 .npy file of one dimension, little-endian, deflated:
     metrics, extra    whatever the writer wants kept, or null
     other             version 2 only: {"kind", "error"}: how ``other`` is packed (``cnet.encode._others``), and how far
                       its values are from the original ones at most
+    local             only where the place of a kept weight in w_net does something to its centroid (``cnet.local``):
+                      {"kind": "dither", "seed", "step"}, or {"kind": "scales", "length"}: the last so many elements
+                      of ``centroids`` are not the encoder's but the factors of the rows: as they are, or packed as in
+                      ``cnet.encode._floats`` where ``centroids`` is uint8
 
-**Decoding.** The encoder gives w_net in float32 (float64 for a float64 net). Each compressible tensor is its part of
-w_net rounded to its own type, to nearest, ties to even. All other tensors are their bytes.
+**Decoding.** The encoder gives w_net in float32 (float64 for a float64 net), and ``local`` changes it. Each
+compressible tensor is its part of w_net rounded to its own type, to nearest, ties to even. All other tensors are their
+bytes.
 
 **Every byte counts.** Zip records are those of PKWARE's APPNOTE 6.3 with all that could vary fixed: names as above,
 version 20, no flags, method 8, date 1980-01-01 00:00, no attributes, members without gaps from offset 0, the directory
@@ -47,10 +52,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cnet import dtypes
+from cnet import bundle_local, dtypes
 from cnet.bundle_manifest import Manifest
 from cnet.bundle_write import BundleSizes, write_bundle
-from cnet.encode import ENCODERS
+from cnet.encode import ENCODERS, Streams
 from cnet.encode._others import unpack_others
 from cnet.errors import BundleError, CnetError, SpecError
 from cnet.sealed_npz import Reader, Source
@@ -181,15 +186,16 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
             encoder = ENCODERS.create(parsed.encoder)
         except SpecError as error:
             raise BundleError(f"this release has no decoder {parsed.encoder!r}: use a newer one") from error
-        streams = {name: self._member(name) for name in parsed.members if name != "other"}
+        streams: Streams = {name: self._member(name) for name in parsed.members if name != "other"}
+        streams, factors = bundle_local.parted(streams, parsed.local)
         shapes = parsed.compressible_shapes
         try:
             symbols = encoder.decode(streams, parsed.header, shapes)
+            if len(symbols.keep) == sum(map(math.prod, shapes)):
+                return bundle_local.attached(symbols, parsed.local, factors, shapes)
         except _FOREIGN as error:
             raise BundleError("the bundle's arrays cannot be decoded") from error
-        if len(symbols.keep) != sum(map(math.prod, shapes)):
-            raise BundleError("the bundle contradicts itself: its arrays are not those of its tensors")
-        return symbols
+        raise BundleError("the bundle contradicts itself: its arrays are not those of its tensors")
 
     @cached_property
     def _vector(self) -> npt.NDArray[np.floating]:

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
 from cnet import dtypes
+from cnet.bundle_local import LocalEntry
 from cnet.encode._others import Described, Kind
 from cnet.errors import BundleError
 from cnet.registry import Strict
@@ -83,6 +84,7 @@ class Manifest(Strict):
     metrics: dict[str, JsonValue] | None
     extra: dict[str, JsonValue] | None
     other: Other | None = None
+    local: LocalEntry | None = None
 
     @classmethod
     def parse(cls, text: bytes) -> Manifest:
@@ -101,7 +103,8 @@ class Manifest(Strict):
 
     def to_json(self) -> bytes:
         """Compact UTF-8 JSON."""
-        document = self.model_dump(mode="json", exclude={"other"} if self.version == 1 else None)
+        unsaid = {"other"} if self.version == 1 else set()
+        document = self.model_dump(mode="json", exclude=unsaid if self.local else unsaid | {"local"})
         try:
             text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
             return text.encode()

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from cnet.bundle_local import LocalEntry, stored
 from cnet.bundle_manifest import Manifest, columns_of, plain, ties_of
 from cnet.encode import Encoder
 from cnet.encode._others import Array, Kind, pack_others, rounded
@@ -72,7 +73,9 @@ def write_bundle(
     """
     if len(symbols.keep) != weights.compressible_parameters:
         raise BundleError(f"{len(symbols.keep)} symbols do not fit {weights.compressible_parameters} weights")
-    streams, header = encoder.encode(symbols, [weights[name].shape for name in weights.compressible])
+    shapes = [weights[name].shape for name in weights.compressible]
+    streams, header = encoder.encode(symbols, shapes)
+    streams, local = stored(symbols.local, streams, shapes)
     with _replacing(Path(path)) as file:
         writer = Writer(file)
         packed = {
@@ -83,7 +86,7 @@ def write_bundle(
         if any(data.size for _, data in other):
             packed["other"] = writer.add("other", "|u1", _packed(other, encoder.others))
         how = _how(other, encoder.others) if "other" in packed else None
-        manifest = _manifest(weights, encoder, (header, how), packed, (metrics, extra))
+        manifest = _manifest(weights, encoder, (header, how, local), packed, (metrics, extra))
         writer.add("manifest", "|u1", [np.frombuffer(manifest.to_json(), np.uint8)])
         entries = writer.seal()
         total = file.seek(0, os.SEEK_END)
@@ -115,7 +118,7 @@ def _how(arrays: Sequence[tuple[str, Array]], kind: Kind | None) -> dict[str, An
 def _manifest(
     weights: Weights,
     encoder: Encoder,
-    decoding: tuple[Mapping[str, Any], dict[str, Any] | None],
+    decoding: tuple[Mapping[str, Any], dict[str, Any] | None, LocalEntry | None],
     packed: Mapping[str, Packed],
     notes: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None],
 ) -> Manifest:
@@ -126,6 +129,7 @@ def _manifest(
         "header": plain(decoding[0]),
         "version": 1 if decoding[1] is None else 2,
         "other": decoding[1],
+        "local": decoding[2],
         "tensors": columns_of(weights),
         "tied": ties_of(weights),
         "members": members,

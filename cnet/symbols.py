@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cnet.local import Local
+
 _CHUNK = 2**20
 
 
@@ -19,6 +21,7 @@ class Symbols:
         labels: uint8 or uint16, shape (kept,): index into ``centroids`` of each kept weight, in order of w_net.
         centroids: float32 (float64 where a float64 net needs it: distinct values kept exactly, or out of range), shape
             (k,), finite, ascending, no duplicates.
+        local: where a kept weight is more than its centroid: what its place does to it; only with labels.
 
     Quantizer ``none`` keeps the values: ``labels`` is None and ``centroids`` holds one value a kept weight, in order
     of w_net. Only there may a kept value be zero: a negative one (-0.0), whose sign the mask alone would lose.
@@ -27,6 +30,7 @@ class Symbols:
     keep: npt.NDArray[np.bool_]
     labels: npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | None
     centroids: npt.NDArray[np.floating]
+    local: Local | None = None
 
     @property
     def clusters(self) -> int | None:
@@ -49,6 +53,8 @@ class Symbols:
             at = np.flatnonzero(self.keep[first : first + _CHUNK])  # faster than the mask itself as an index
             part = slice(start, start + len(at))
             values = self.centroids[part] if self.labels is None else self.centroids[self.labels[part]]
+            if self.local is not None:
+                values = self.local.applied(values, first + at)
             vector[first : first + _CHUNK][at] = values
             start = part.stop
         return vector
