@@ -20,7 +20,7 @@ from cnet.symbols import Symbols
 Floats = npt.NDArray[np.floating]
 Doubles = npt.NDArray[np.float64]
 
-_BITS = 8  # of a scale's mantissa: half the bytes of a float32, and no farther from the best than a part in 512
+_BITS = 8  # of a scale's mantissa: half the bytes of a float32, and no farther from the best than a part in 256
 
 
 @dataclass(frozen=True, eq=False)

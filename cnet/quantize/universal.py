@@ -76,7 +76,8 @@ class Universal(Quantizer):
             dither = Dither(self.seed, step)
             points = 2 * self._cells(values, dither, np.flatnonzero(keep)) + 1
             return Symbols(keep, *_codebook(points, step / 2, vector.dtype), dither)
-        points = np.rint(values.astype(np.float64) / step)
+        last = _room(step, vector.dtype)
+        points = np.clip(np.rint(values.astype(np.float64) / step), -last, last)
         kept = keep.copy()
         kept[keep] = points != 0
         return Symbols(kept, *_codebook(points[points != 0], step, vector.dtype))
@@ -84,15 +85,26 @@ class Universal(Quantizer):
     def _step(self, values: Floats) -> float:
         """Twice a number that the values' type holds; 0 where all values are 0."""
         top, rms = magnitudes(values)
-        least = 2 * float(np.finfo(values.dtype).smallest_subnormal)
-        return 2 * float(values.dtype.type(max(self.step * rms, top / _MOST, least) / 2)) if top else 0.0
+        if top == 0:
+            return 0.0
+        least, most = 2 * float(np.finfo(values.dtype).smallest_subnormal), _largest(values.dtype) / 4
+        return 2 * float(values.dtype.type(min(max(self.step * rms, top / _MOST, least), most) / 2))
 
     def _cells(self, values: Floats, dither: Dither, places: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
         """The cell of each weight, 0 being that from 0 to the step, with dither added."""
-        most: Any = np.finfo(values.dtype).max
-        last = min(2.0 * _MOST, np.floor(float(most) / dither.step) - 2)  # so that no decoded weight is infinite
+        last = _room(dither.step, values.dtype) - 1
         cells: npt.NDArray[np.float64] = np.floor((values.astype(np.float64) + dither.numbers(places)) / dither.step)
         return np.clip(cells, -last - 1, last)
+
+
+def _largest(dtype: np.dtype[Any]) -> float:
+    largest: Any = np.finfo(dtype).max
+    return float(largest)
+
+
+def _room(step: float, dtype: np.dtype[Any]) -> float:
+    """How many steps from 0 the lattice's last point is: no decoded weight may be infinite."""
+    return min(2.0 * _MOST, float(np.floor(_largest(dtype) / step * (1 - 1e-6))))
 
 
 def _codebook(points: npt.NDArray[np.floating], unit: float, dtype: np.dtype[Any]) -> tuple[Any, Floats]:
