@@ -28,6 +28,10 @@ In version 3 (encoder ``compact``) all parts are in one member, so that a small 
     metrics, extra    whatever the writer wants kept, or null
     other             version 2 only: {"kind", "error"}: how ``other`` is packed (``cnet.encode._others``), and how far
                       its values are from the original ones at most
+    local             only where the place of a kept weight in w_net does something to its centroid (``cnet.local``):
+                      {"kind": "dither", "seed", "step"}, or {"kind": "scales", "length"}: the last so many elements
+                      of ``centroids`` are not the encoder's but the factors of the rows: as they are, or packed as in
+                      ``cnet.encode._floats`` where ``centroids`` is uint8
 
 That of version 3 leaves out what is empty or null, and has other forms of these:
 
@@ -38,8 +42,9 @@ That of version 3 leaves out what is empty or null, and has other forms of these
     packing           {"kind", "error"}: ``other`` of version 2; left out where it is "planes" without an error
     digests           the first 16 bytes of the sha256 of each 2^16 bytes of ``data``, in URL-safe base64, unpadded
 
-**Decoding.** The encoder gives w_net in float32 (float64 for a float64 net). Each compressible tensor is its part of
-w_net rounded to its own type, to nearest, ties to even. All other tensors are their bytes.
+**Decoding.** The encoder gives w_net in float32 (float64 for a float64 net), and ``local`` changes it. Each
+compressible tensor is its part of w_net rounded to its own type, to nearest, ties to even. All other tensors are their
+bytes.
 
 **Every byte counts.** Zip records are those of PKWARE's APPNOTE 6.3 with all that could vary fixed: names as above,
 version 20, no flags, method 8 (0 for what is stored), date 1980-01-01 00:00, no attributes, members without gaps from

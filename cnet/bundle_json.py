@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, ValidationError
 
+from cnet.bundle_local import LocalEntry
 from cnet.bundle_manifest import STREAMS, Columns, Joined, Length, Manifest, Other, Role
 from cnet.errors import BundleError
 from cnet.registry import Strict
@@ -34,6 +35,7 @@ class _Document(Strict):
     sizes: Annotated[tuple[Length, ...], Field(min_length=2, max_length=3)]
     others: tuple[Length, ...] = ()
     packing: Other = Other(kind="planes", error=0.0)
+    local: LocalEntry | None = None
     digests: tuple[Digest, ...]
     metrics: dict[str, JsonValue] | None = None
     extra: dict[str, JsonValue] | None = None
@@ -79,7 +81,8 @@ def to_json(manifest: Manifest) -> bytes:
     if manifest.joined is not None:
         document = _joined_document(manifest, manifest.joined)
     else:
-        document = manifest.model_dump(mode="json", exclude={"other"} if manifest.version == 1 else None)
+        unsaid = {"other"} if manifest.version == 1 else set()
+        document = manifest.model_dump(mode="json", exclude=unsaid if manifest.local else unsaid | {"local"})
     try:
         return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except ValueError as error:
@@ -110,6 +113,7 @@ def _joined(text: bytes) -> Manifest:
         metrics=document.metrics,
         extra=document.extra,
         other=document.packing,
+        local=document.local,
         joined=Joined(
             sizes=dict(zip(STREAMS, document.sizes, strict=False)), others=document.others, digests=document.digests
         ),
@@ -136,9 +140,18 @@ def _joined_document(manifest: Manifest, joined: Joined) -> dict[str, Any]:
         "sizes": list(joined.sizes.values()),
         "others": joined.others,
         "packing": manifest.other.model_dump() if manifest.other else _PACKING,
+        "local": manifest.local.model_dump() if manifest.local else None,
         "digests": joined.digests,
         "metrics": manifest.metrics,
         "extra": manifest.extra,
     }
-    unsaid = {"header": {}, "tied": (), "others": (), "packing": _PACKING, "metrics": None, "extra": None}
+    unsaid = {
+        "header": {},
+        "tied": (),
+        "others": (),
+        "packing": _PACKING,
+        "local": None,
+        "metrics": None,
+        "extra": None,
+    }
     return {name: value for name, value in document.items() if name not in unsaid or value != unsaid[name]}

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field, JsonValue, model_validator
 
 from cnet import dtypes
+from cnet.bundle_local import LocalEntry
 from cnet.encode._others import Described, Kind
 from cnet.registry import Strict
 from cnet.sealed_npz import Packed
@@ -102,6 +103,7 @@ class Manifest(Strict):
     metrics: dict[str, JsonValue] | None
     extra: dict[str, JsonValue] | None
     other: Other | None = None
+    local: LocalEntry | None = None
     joined: Annotated[Joined | None, Field(exclude=True)] = None
 
     @model_validator(mode="after")

@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet import dtypes
+from cnet.bundle_local import ScalesEntry, attached, parted
 from cnet.bundle_manifest import Joined, Manifest
-from cnet.encode import ENCODERS, Decoded, Encoder, SegmentEncoder, Whole
+from cnet.encode import ENCODERS, Decoded, Encoder, SegmentEncoder, Streams, Whole
 from cnet.encode._others import Described, Kind, blocks, unpack_others
 from cnet.errors import BundleError, SpecError
 from cnet.sealed_npz import Reader, Span, Stored
@@ -85,14 +86,15 @@ class _Apart:
     @cached_property
     def _decoded(self) -> Decoded:
         encoder, shapes = _encoder(self._manifest), self._manifest.compressible_shapes
-        streams = {name: self._member(name) for name in self._manifest.members if name != "other"}
+        streams: Streams = {name: self._member(name) for name in self._manifest.members if name != "other"}
+        streams, factors = parted(streams, self._manifest.local)
         try:
             symbols = encoder.decode(streams, self._manifest.header, shapes)
+            if len(symbols.keep) == sum(map(math.prod, shapes)):
+                return attached(Whole(symbols), self._manifest.local, factors, shapes)
         except FOREIGN as error:
             raise BundleError("the bundle's arrays cannot be decoded") from error
-        if len(symbols.keep) != sum(map(math.prod, shapes)):
-            raise BundleError("the bundle contradicts itself: its arrays are not those of its tensors")
-        return Whole(symbols)
+        raise BundleError("the bundle contradicts itself: its arrays are not those of its tensors")
 
     @cached_property
     def _other(self) -> Bytes:
@@ -163,14 +165,29 @@ class _Together:
         encoder = _encoder(self._manifest)
         if not isinstance(encoder, SegmentEncoder):
             raise BundleError("the bundle contradicts itself: its encoder does not write such files")
-        streams, start = {}, 0
+        streams: dict[str, Span] = {}
+        start = 0
         for name, size in self._joined.sizes.items():
             streams[name] = Span(self._data, start, size)
             start += size
+        shapes = self._manifest.compressible_shapes
         try:
-            return encoder.open(streams, self._manifest.header, self._manifest.compressible_shapes)
+            tail = self._factors(streams)
+            decoded = encoder.open(streams, self._manifest.header, shapes)
+            return attached(decoded, self._manifest.local, tail, shapes)
         except FOREIGN as error:
             raise BundleError("the bundle's arrays cannot be decoded") from error
+
+    def _factors(self, streams: dict[str, Span]) -> Bytes:
+        """The factors of rows, cut off from the end of the centroids."""
+        entry, centroids = self._manifest.local, streams.get("centroids")
+        if not isinstance(entry, ScalesEntry):
+            return np.empty(0, np.uint8)
+        if centroids is None or len(centroids) < entry.length:
+            raise BundleError("the bundle contradicts itself: it has fewer factors than its manifest says")
+        cut = len(centroids) - entry.length
+        streams["centroids"] = Span(self._data, centroids.start, cut)
+        return np.frombuffer(centroids.read(cut, len(centroids)), np.uint8)
 
     def _block(self, number: int) -> Bytes:
         if self._last[0] != number:

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from cnet.bundle_json import to_json
+from cnet.bundle_local import stored
 from cnet.bundle_manifest import STREAMS, Joined, Manifest, Other, columns_of, plain, ties_of
 from cnet.encode import Encoder, SegmentEncoder
 from cnet.encode._others import Array, Kind, blocks_of, pack_others, rounded
@@ -89,12 +90,13 @@ def _write_apart(
 ) -> dict[str, int]:
     """Version 1: a member for each part; the parts' sizes."""
     streams, header = encoder.encode(whole(symbols), _shapes(weights))
+    streams, local = stored(symbols.local, streams, _shapes(weights))
     writer = Writer(file)
     members = {name: writer.add(name, streams[name].dtype.str, [streams[name]]) for name in STREAMS if name in streams}
     other = [tensor.data for tensor in _others(weights)]
     if any(data.size for data in other):
         members["other"] = writer.add("other", "|u1", other)
-    form = {"version": 1, "members": {name: asdict(member) for name, member in members.items()}}
+    form = {"version": 1, "members": {name: asdict(member) for name, member in members.items()}, "local": local}
     manifest = _manifest(weights, encoder, header, form, notes)
     writer.add("manifest", "|u1", [np.frombuffer(to_json(manifest), np.uint8)])
     return {entry.name: entry.packed for entry in writer.seal() if entry.name != "manifest"}
@@ -108,13 +110,16 @@ def _write_joined(
         heads, header = encoder.write(symbols, _shapes(weights), spools.write)
         for name, head in heads.items():
             spools.set_head(name, head)
+        tail, local = stored(symbols.local, {"centroids": np.empty(0, np.uint8)}, _shapes(weights))
+        spools.write("centroids", tail["centroids"].tobytes())
         sizes = {name: spools.size(name) for name in STREAMS if name in heads}
         others, error = _packed_others(weights, encoder.others or "planes", spools)
         writer = Writer(file, JOINED)
         length = sum(sizes.values()) + sum(others)
         digests = writer.add_stored("data", length, spools.chunks([*sizes, "other"], CHUNK))
     other = Other(kind=encoder.others or "planes", error=error)
-    form = {"version": 3, "joined": Joined(sizes=sizes, others=tuple(others), digests=digests), "other": other}
+    joined = Joined(sizes=sizes, others=tuple(others), digests=digests)
+    form = {"version": 3, "joined": joined, "other": other, "local": local}
     manifest = _manifest(weights, encoder, header, form, notes)
     writer.add("manifest", "|u1", [np.frombuffer(to_json(manifest), np.uint8)])
     writer.seal()

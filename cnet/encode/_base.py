@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.encode._others import Kind
+from cnet.local import Local
 from cnet.registry import Part, Registry
 from cnet.symbols import SymbolParts, Symbols
 
@@ -34,6 +35,13 @@ class Content(Protocol):
 class Decoded(Protocol):
     """A decoder at work on one net."""
 
+    @property
+    def centroids(self) -> Floats | None:
+        """All centroids; None where values are kept as they are."""
+
+    def with_local(self, local: Local) -> Decoded:
+        """The same with what the places of weights do to their centroids."""
+
     def values(self, part: slice) -> Floats:
         """w_net[part]: a new array, float32 or float64. Raises BundleError."""
 
@@ -49,6 +57,15 @@ class Whole:
     """A decoder that has finished."""
 
     found: Symbols
+
+    @property
+    def centroids(self) -> Floats | None:
+        """As in ``Decoded``."""
+        return None if self.found.labels is None else self.found.centroids
+
+    def with_local(self, local: Local) -> Whole:
+        """As in ``Decoded``."""
+        return Whole(replace(self.found, local=local))
 
     @cached_property
     def _vector(self) -> Floats:

@@ -22,6 +22,7 @@ from cnet.encode._kept import candidates, narrowed_to, stored_type, widened
 from cnet.encode._layout import Piece, cut_of
 from cnet.encode._varint import LONGEST, put, take
 from cnet.errors import BundleError
+from cnet.local import Local
 from cnet.symbols import SymbolParts, Symbols
 
 Ints = npt.NDArray[np.int32]
@@ -187,6 +188,7 @@ class Coded:
         quick: which of the two ways.
         books: the centroids; None where values are kept as they are.
         header: names the type of such values.
+        local: what the places of weights do to their centroids, if anything.
     """
 
     gathered: Segments
@@ -195,8 +197,18 @@ class Coded:
     quick: bool
     books: Codebooks | None
     header: Mapping[str, Any]
+    local: Local | None = None
     _last: tuple[int, Floats] | None = field(default=None, init=False)
     _known: dict[bool, Sequence[Ints]] = field(default_factory=dict, init=False)
+
+    @property
+    def centroids(self) -> Floats | None:
+        """All centroids; None where values are kept as they are."""
+        return None if self.books is None else self.books.centroids()
+
+    def with_local(self, local: Local) -> Coded:
+        """The same with what the places of weights do to their centroids."""
+        return replace(self, local=local)
 
     def values(self, part: slice) -> Floats:
         """w_net[part]."""
@@ -218,7 +230,7 @@ class Coded:
         centroids = self.books.centroids()
         labels = [np.empty(0, np.uint8 if len(centroids) <= 256 else np.uint16)]
         labels += [part.labels for part in parts if part.labels is not None]
-        return Symbols(keep, np.concatenate(labels), centroids)
+        return Symbols(keep, np.concatenate(labels), centroids, self.local)
 
     def verify(self) -> None:
         """Decode every segment."""
@@ -242,7 +254,8 @@ class Coded:
 
     def _vector(self, number: int) -> Floats:
         if self._last is None or self._last[0] != number:
-            self._last = number, self._part(number)[0].vector()
+            part = replace(self._part(number)[0], local=self.local)
+            self._last = number, part.vector(self.gathered[number][0].start)
         return self._last[1]
 
     def _part(self, number: int) -> tuple[Symbols, int]:

@@ -42,24 +42,30 @@ class Grid:
 def grid_of(centroids: Floats) -> Grid | None:
     """The grid that distinct finite centroids lie on, bit for bit, or None.
 
-    The step is the smallest distance of two of them, or of one from 0, made exact by the multiples that it gives.
+    The step is the smallest distance of two of them, or of one from 0, made exact by the multiples that it gives; or
+    half of that, of which some grids have odd multiples alone.
     """
     if not len(centroids) or np.any(centroids == 0):
         return None
     with np.errstate(all="ignore"):  # what overflows is no grid, and is found out below
-        exact = _fitted(centroids.astype(np.float64))
-        near = centroids.dtype.type(exact)
-        for step in (near, np.nextafter(near, near * 2), np.nextafter(near, near / 2)):
-            multiples = np.rint(centroids.astype(np.float64) / step)
-            if step > 0 and np.all(np.abs(multiples) < MOST):
-                grid = Grid(step, multiples.astype(np.int64))
-                if np.array_equal(grid.centroids(), centroids):
-                    return grid
+        wide = centroids.astype(np.float64)
+        for least in (_least_distance(wide), _least_distance(wide) / 2):
+            near = centroids.dtype.type(_fitted(wide, least))
+            for step in (near, np.nextafter(near, near * 2), np.nextafter(near, near / 2)):
+                multiples = np.rint(wide / step)
+                if step > 0 and np.all(np.abs(multiples) < MOST):
+                    grid = Grid(step, multiples.astype(np.int64))
+                    if np.array_equal(grid.centroids(), centroids):
+                        return grid
     return None
 
 
-def _fitted(centroids: npt.NDArray[np.float64]) -> float:
-    step = min(float(np.min(np.abs(centroids))), float(np.min(np.diff(centroids), initial=np.inf)))
+def _least_distance(centroids: npt.NDArray[np.float64]) -> float:
+    return min(float(np.min(np.abs(centroids))), float(np.min(np.diff(centroids), initial=np.inf)))
+
+
+def _fitted(centroids: npt.NDArray[np.float64], step: float) -> float:
+    """The step of least squared error, near a first guess."""
     largest = float(np.max(np.abs(centroids)))
     for reach in _REACHES:  # multiples of few steps are certain; each round makes those of more steps so
         within = np.abs(centroids) <= min(largest, reach * step)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from cnet.errors import CheckpointError
 from cnet.registry import Part, Registry
 from cnet.symbols import Symbols
 
@@ -29,8 +29,10 @@ class Quantizer(Part):
     some label; labels are uint8 up to 256 centroids, uint16 beyond. The same values give the same codebook.
     """
 
-    #: Whether training may move the centroids; not those of a grid that an encoder makes use of.
-    tunes_centroids: ClassVar[bool] = True
+    @property
+    def tunes_centroids(self) -> bool:
+        """Whether training may move the centroids; not those of a grid that file or encoder make use of."""
+        return True
 
     def levels(self) -> tuple[int | None, ...]:
         """The cluster counts that the job asks for, one point each; ``(None,)`` where there is no such number."""
@@ -57,6 +59,20 @@ class Quantizer(Part):
         """
         codebook = self.quantize(vector[keep], clusters)
         return Symbols(keep, codebook.labels, codebook.centroids)
+
+
+def magnitudes(values: npt.NDArray[np.floating]) -> tuple[float, float]:
+    """The largest size and the root mean square of ``values``, any shape; 0 where there are none.
+
+    Raises:
+        CheckpointError: ``not_finite``, where a value is NaN or infinite.
+    """
+    top = float(np.max(np.abs(values), initial=0.0))
+    if not np.isfinite(top):
+        raise CheckpointError("weights that are NaN or infinite cannot be quantized", code="not_finite")
+    if top == 0:
+        return 0.0, 0.0
+    return top, top * float(np.sqrt(np.mean(np.square(values / values.dtype.type(top), dtype=np.float64))))
 
 
 QUANTIZERS: Registry[Quantizer] = Registry("quantizer", "cnet.quantize")

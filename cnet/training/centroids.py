@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
+from cnet.local import Dither
 from cnet.symbols import Symbols
 from cnet.training.recover import Free
 
@@ -21,17 +23,20 @@ class Shared(Free):
     The gradient of a centroid is the sum over its members (Deep Compression, section 3.3). It is divided by their
     number, which makes a plain gradient step the projection of the step that free weights would take, and keeps one
     learning rate right for centroids of ten members and of ten thousand; Adam does not see the difference. Biases
-    and batch norm are trained along, in the bundle they cost the same bytes whatever they are.
+    and batch norm are trained along, in the bundle they cost the same bytes whatever they are. A dither stays as it
+    is (Choi, El-Khamy and Lee, 2018).
 
     Args:
         weights: the compressible tensors in order of w_net.
-        symbols: mask, labels and centroids; ``labels`` is not None.
+        symbols: mask, labels and centroids; ``labels`` is not None. Centroids of scaled rows are not trained.
 
     """
 
     def __init__(self, weights: Sequence[Tensor], symbols: Symbols) -> None:
         if symbols.labels is None:
             raise ValueError("there are no shared values to train")
+        if symbols.local is not None and not isinstance(symbols.local, Dither):
+            raise ValueError("centroids that every row scales are not shared values")
         self._weights = list(weights)
         device = weights[0].device
         count = len(symbols.centroids)
@@ -41,6 +46,7 @@ class Shared(Free):
         members = torch.bincount(torch.from_numpy(index), minlength=count + 1)[:count]
         self._members = members.clamp(min=1).to(device, torch.float32)
         self._centroids = Parameter(torch.from_numpy(symbols.centroids.astype(np.float32)).to(device))
+        self._dither = None if symbols.local is None else _dither(symbols.local, symbols.keep).to(device)
         self.after_step()
 
     def parameters(self, module: torch.nn.Module) -> list[Parameter]:
@@ -61,7 +67,10 @@ class Shared(Free):
         """Look the weights up again."""
         with torch.no_grad():
             padded = torch.cat([self._centroids.detach(), self._centroids.new_zeros(1)])
-            values = torch.split_with_sizes(padded[self._index], [weight.numel() for weight in self._weights])
+            flat = padded[self._index]
+            if self._dither is not None:
+                flat -= self._dither
+            values = torch.split_with_sizes(flat, [weight.numel() for weight in self._weights])
             for weight, value in zip(self._weights, values, strict=True):
                 weight.copy_(value.view_as(weight))
 
@@ -87,9 +96,16 @@ def sorted_symbols(symbols: Symbols, centroids: npt.NDArray[np.float32]) -> Symb
     distinct, place = np.unique(values, return_inverse=True)
     if symbols.labels is None:
         raise ValueError("there are no shared values to sort")
-    if len(distinct) <= 256:
-        return Symbols(symbols.keep, place.astype(np.uint8)[symbols.labels], distinct)
-    return Symbols(symbols.keep, place.astype(np.uint16)[symbols.labels], distinct)
+    narrow = place.astype(np.uint8) if len(distinct) <= 256 else place.astype(np.uint16)
+    return replace(symbols, labels=narrow[symbols.labels], centroids=distinct)
+
+
+def _dither(dither: Dither, keep: npt.NDArray[np.bool_]) -> Tensor:
+    """The dither of each weight that is kept, 0 of the pruned; float32, shape (n,)."""
+    flat = np.zeros(len(keep), np.float32)
+    places = np.flatnonzero(keep)
+    flat[places] = dither.numbers(places)
+    return torch.from_numpy(flat)
 
 
 def _gradient(weight: Tensor) -> Tensor:

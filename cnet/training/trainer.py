@@ -251,5 +251,6 @@ def _tensors(module: nn.Module, weights: Weights) -> list[Tensor]:
 
 def _digest(symbols: Symbols) -> str:
     labels = b"" if symbols.labels is None else symbols.labels.tobytes()
-    parts = (np.packbits(symbols.keep).tobytes(), labels, symbols.centroids.tobytes())
+    parts = [np.packbits(symbols.keep).tobytes(), labels, symbols.centroids.tobytes()]
+    parts += [] if symbols.local is None else [repr(symbols.local).encode()]
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()

@@ -22,7 +22,7 @@ PARTS = {
         ),
     ),
     "prune": (PRUNERS, ("lamp", "magnitude", "obd")),
-    "quantize": (QUANTIZERS, ("ecsq", "kmeans", "none", "uniform")),
+    "quantize": (QUANTIZERS, ("binary", "ecsq", "kmeans", "none", "uniform", "universal")),
     "encode": (ENCODERS, ("compact", "huffman", "npz")),
     "training/architectures": (
         ARCHITECTURES,

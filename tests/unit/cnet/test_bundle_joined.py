@@ -21,9 +21,10 @@ from cnet.encode._coded import Coded
 from cnet.encode._layout import segments
 from cnet.errors import BundleError
 from cnet.quantize import QUANTIZERS
-from cnet.sealed_npz import JOINED, Reader, Writer
+from cnet.sealed_npz import JOINED, Reader
 from cnet.symbols import Symbols
 from cnet.weights import Selection, Tensor, Weights
+from tests.unit.cnet.forging import forged_joined as forged
 from tests.unit.cnet.nets import EXACT, FLOATS, assert_same_bits, compress, every_type, shapes, tensor
 
 COMPACT = ENCODERS.create("compact")
@@ -265,22 +266,6 @@ def test_a_codebook_for_each_tensor_survives_cutting(tmp_path: Path) -> None:
 
     assert_same_bits(bundle.weights(), weights.with_vector(symbols.vector()))
     np.testing.assert_array_equal(bundle.symbols().centroids, symbols.centroids)
-
-
-def forged(content: bytes, change: Any) -> bytes:
-    """The same bundle with its manifest changed and sealed again, as an attacker would."""
-    reader = Reader(content)
-    document = json.loads(reader.manifest)
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        data = arrays["data"].tobytes()
-    file = io.BytesIO()
-    writer = Writer(file, JOINED)
-    writer.add_stored("data", len(data), [data])  # fewer than CHUNK bytes
-    text = change(document)
-    text = text if isinstance(text, bytes) else json.dumps(document).encode()
-    writer.add("manifest", "|u1", [np.frombuffer(text, np.uint8)])
-    writer.seal()
-    return file.getvalue()
 
 
 def _set(path: str, value: Any) -> Any:

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from cnet.errors import StoppedError
+from cnet.quantize import QUANTIZERS
 from cnet.symbols import Symbols
 from cnet.training.centroids import Shared, sorted_symbols
 from cnet.training.config import Optimizer
@@ -151,3 +152,39 @@ def test_centroids_of_a_float64_net_stay_float64() -> None:
     """The type of the codebook does not change in training."""
     symbols = Symbols(np.ones(2, np.bool_), np.array([0, 1], np.uint8), np.array([0.5, 1.5]))
     assert sorted_symbols(symbols, np.array([0.25, 1.0], np.float32)).centroids.dtype == np.float64
+
+
+def test_dither_stays_while_centroids_move() -> None:
+    """Every kept weight is its centroid less its own dither, before, while and after; the training loss falls."""
+    trainer = small_trainer()
+    net = trained_net(trainer)
+    vector = net.vector()
+    keep = np.abs(vector) > np.median(np.abs(vector))
+    symbols = QUANTIZERS.create("universal", step=1.5).symbols(vector, keep, None)
+    tensors = [torch.zeros(net[name].shape) for name in net.compressible]
+
+    Shared(tensors, symbols)
+    flat = torch.cat([part.reshape(-1) for part in tensors]).numpy()
+    np.testing.assert_allclose(flat, symbols.vector(), atol=1e-6)
+
+    tuned, moved = trainer.train_centroids(net, symbols, Stage("centroids", small_training(optimizer=SETTINGS[0])))
+    on_train = replace(trainer, dataset=replace(trainer.dataset, x_test=trainer.dataset.x_train))
+    assert moved.local == symbols.local
+    assert moved.labels is not None
+    assert not np.array_equal(moved.centroids, symbols.centroids)
+    assert np.array_equal(tuned.vector(), moved.vector())
+    assert np.array_equal(moved.keep, keep)
+    assert on_train.evaluate(tuned).loss < on_train.evaluate(net.with_vector(symbols.vector())).loss
+    shifts = moved.vector()[keep] - symbols.vector()[keep]
+    for label in range(len(symbols.centroids)):  # all that share a value moved by as much
+        assert np.ptp(shifts[symbols.labels == label]) < 1e-6
+
+
+def test_centroids_that_rows_scale_are_refused() -> None:
+    """They are no shared values; the job spec does not ask for it."""
+    symbols = QUANTIZERS.create("binary", scope="channel").symbols(
+        np.ones(6, np.float32), np.ones(6, bool), None, [(2, 3)]
+    )
+
+    with pytest.raises(ValueError, match="scales"):
+        Shared([torch.zeros(2, 3)], symbols)
