@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-_CHUNK = 2**20
+_CHUNK = 2**18
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,6 +36,14 @@ def nearest(values: Floats, centroids: Floats) -> Labels:
     return labels
 
 
+def used(labels: Labels, count: int) -> npt.NDArray[np.bool_]:
+    """Which of the labels 0 to ``count`` - 1 occur, shape (count,)."""
+    found = np.zeros(count, np.bool_)
+    for start in range(0, len(labels), _CHUNK):
+        found[labels[start : start + _CHUNK]] = True
+    return found
+
+
 def _bounds(centroids: Floats, dtype: np.dtype[np.floating]) -> Floats:
     """For each centroid but the last, the largest value of the type that is not above the middle to the next."""
     wide = centroids.astype(np.float64)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from cnet.quantize._sums import Floats
 
-_CHUNK = 2**20  # values that are sorted at a time
+_CHUNK = 2**18  # values that are sorted at a time
 _DROPPED_BITS = 12
 _HALF = 1 << (31 - _DROPPED_BITS)  # groups of one sign
 

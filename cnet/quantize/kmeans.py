@@ -17,7 +17,7 @@ from pydantic import Field
 from cnet.errors import CheckpointError
 from cnet.quantize._base import QUANTIZERS, Codebook
 from cnet.quantize._intervals import cluster
-from cnet.quantize._nearest import nearest
+from cnet.quantize._nearest import nearest, used
 from cnet.quantize._points import Points
 from cnet.quantize._scope import Scoped
 from cnet.sweep import Sweep
@@ -92,9 +92,9 @@ def _without_unused(
 ) -> Codebook:
     """Labels by the nearest of ``places``, the centroids before rounding; those that no value is near are dropped."""
     labels = nearest(values, places)
-    used = np.bincount(labels, minlength=len(centroids)) > 0
-    if np.all(used):
+    kept = used(labels, len(centroids))
+    if np.all(kept):
         return Codebook(labels, centroids)
-    renumbered = np.cumsum(used) - 1
-    fits = np.count_nonzero(used) <= 256
-    return Codebook((renumbered.astype(np.uint8) if fits else renumbered.astype(np.uint16))[labels], centroids[used])
+    renumbered = np.cumsum(kept) - 1
+    fits = np.count_nonzero(kept) <= 256
+    return Codebook((renumbered.astype(np.uint8) if fits else renumbered.astype(np.uint16))[labels], centroids[kept])
