@@ -105,6 +105,8 @@ def unpack_centroids(content: memoryview, most: int) -> Floats:
 
 
 def _unpack_grid(content: memoryview, dtype: np.dtype[Any]) -> Floats:
+    if len(content) < dtype.itemsize:
+        raise ValueError("the centroids' grid is cut")
     step = np.frombuffer(content[: dtype.itemsize], dtype)[0]
     first, rest = take(content[dtype.itemsize :])
     span, rest = take(rest)

@@ -5,7 +5,8 @@ Streams, all uint8. The first byte of ``mask`` says how mask and labels are stor
     0  plain: ``mask`` goes on with ``numpy.packbits`` of what is kept, ``labels`` are numbers of 4 bits, 1 byte or 4
        bytes as their first byte says (0, 1, 4), both deflated (zlib); before those of 4 bits, how many are below zero
     1  walked: the streams of each segment (``_segment``), each after its length
-    2  quick: the streams of each segment (``_blocks``), each after its length; for nets of more than 2^21 weights
+    2  the streams of each segment (``_blocks``), each after its length; read only
+    5  quick: the streams of each segment (``_quick``), each after its length; for nets of more than 2^21 weights
 
 ``centroids`` are as in ``_codebooks``. Without a quantizer there are no centroids: ``labels`` begins with its own
 streams as above, after their length, and goes on with the kept values (``_floats``) in the smallest type that holds all
@@ -25,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.encode import _blocks, _paths, _segment, _values
+from cnet.encode import _blocks, _paths, _quick, _segment, _values
 from cnet.encode._base import ENCODERS, Encoder, Streams
 from cnet.encode._codebooks import Codebooks
 from cnet.encode._floats import pack, unpack
@@ -33,6 +34,7 @@ from cnet.encode._kept import narrowed, stored_type, widened
 from cnet.encode._layout import SEGMENT, Piece, segments
 from cnet.encode._others import Kind
 from cnet.encode._segment import inflated
+from cnet.encode._threads import mapped
 from cnet.encode._varint import put, take
 from cnet.errors import BundleError
 from cnet.symbols import Symbols
@@ -41,7 +43,7 @@ Ints = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 Shapes = list[tuple[int, ...]]
 
-_PLAIN, _WALKED, _QUICK = 0, 1, 2
+_PLAIN, _WALKED, _BLOCKS, _QUICK = 0, 1, 2, 5
 _TRY_PLAIN = 2**21  # weights; in larger nets it hardly ever wins, and takes time
 _WALK = 2**21
 _FEWEST_BYTES = 5  # what the mask of a segment needs at least
@@ -136,7 +138,7 @@ def _spread(keep: Bools, numbers: Ints) -> Ints:
 def _smallest(net: _Net, shapes: Shapes) -> tuple[bytes, bytes]:
     """Mask and labels in the kind that is smallest, by what the file's own deflate makes of the plain one."""
     kind = _WALKED if net.memory or len(net.keep) <= _WALK else _QUICK
-    coded = [_written(net, pieces, keep, numbers, kind) for pieces, keep, numbers in net.parts(segments(shapes))]
+    coded = mapped(lambda part: _written(net, *part, kind), net.parts(segments(shapes)))
     mask = bytes([kind]) + _values.join([part for part, _ in coded])
     labels = _values.join([part for _, part in coded])
     if len(net.keep) <= _TRY_PLAIN and not net.memory:
@@ -147,9 +149,9 @@ def _smallest(net: _Net, shapes: Shapes) -> tuple[bytes, bytes]:
 
 
 def _written(net: _Net, pieces: Sequence[Piece], keep: Bools, numbers: Ints, kind: int) -> tuple[bytes, bytes]:
-    magnitudes, negative = np.abs(numbers), numbers < 0
     if kind == _QUICK:
-        return _blocks.write(pieces, keep, magnitudes, negative)
+        return _quick.write(pieces, keep, numbers)
+    magnitudes, negative = np.abs(numbers), numbers < 0
     spread = _spread(keep, magnitudes)
     if net.memory:
         steps = _paths.steps_of(pieces, spread, net.memory)
@@ -165,11 +167,11 @@ def _read(mask: memoryview, labels: memoryview, shapes: Shapes) -> _Net:
     kind = mask[0] if len(mask) else -1
     if kind == _PLAIN:
         return _read_plain(mask[1:], labels, weights)
-    if kind not in (_WALKED, _QUICK) or weights > SEGMENT * (len(mask) // _FEWEST_BYTES + 1):
+    if kind not in (_WALKED, _BLOCKS, _QUICK) or weights > SEGMENT * (len(mask) // _FEWEST_BYTES + 1):
         raise ValueError("the mask is of an unknown kind, or too short for so many weights")
     gathered = segments(shapes)
     masks, rests = _values.split(mask[1:], len(gathered)), _values.split(labels, len(gathered))
-    read = [_read_part(*part, kind) for part in zip(gathered, masks, rests, strict=True)]
+    read = mapped(lambda part: _read_part(*part, kind), zip(gathered, masks, rests, strict=True))
     memories = {part.memory for part in read} or {0}
     if len(memories) > 1:
         raise ValueError("segments of different trellises")
@@ -178,9 +180,8 @@ def _read(mask: memoryview, labels: memoryview, shapes: Shapes) -> _Net:
 
 
 def _read_part(pieces: Sequence[Piece], mask: bytes, labels: bytes, kind: int) -> _Net:
-    if kind == _QUICK:
-        keep, magnitudes, negative = _blocks.read(pieces, mask, labels)
-        return _Net(keep, np.where(negative, -magnitudes, magnitudes))
+    if kind != _WALKED:
+        return _Net(*(_quick if kind == _QUICK else _blocks).read(pieces, mask, labels))
     spread, negative, memory = _segment.read(pieces, mask, labels)
     if memory:
         spread = _paths.multiples_of(pieces, spread, memory)
