@@ -8,13 +8,14 @@ one bit.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 Bytes = npt.NDArray[np.uint8]
 
+_FEWEST = 2**12  # symbols that are worth a code of their own
 _MEMORY = 9  # zlib's largest: blocks of up to 2^15 symbols
 
 
@@ -38,3 +39,29 @@ def unpacked(content: bytes | memoryview, size: int) -> Bytes:
     if len(found) != size or not unpacker.eof or unpacker.unused_data:
         raise ValueError("deflated bytes are not what they should be")
     return np.frombuffer(found, np.uint8)
+
+
+def cuts(ends: Sequence[int], fewest: int = _FEWEST) -> list[int]:
+    """Those of ascending places that leave at least ``fewest`` symbols between them."""
+    found = [0]
+    for end in ends:
+        if end - found[-1] >= fewest:
+            found.append(int(end))
+    return found[1:]
+
+
+def joined(places: Bytes, kinds: int, each: int) -> Bytes:
+    """``each`` numbers below ``kinds`` a byte, the first as the highest digit; the last byte is filled with 0."""
+    digits = np.pad(places, (0, -len(places) % each)).reshape(-1, each)
+    found = digits[:, 0]
+    for digit in range(1, each):
+        found = found * np.uint8(kinds) + digits[:, digit]
+    return found
+
+
+def parted(plane: Bytes, kinds: int, each: int, count: int) -> npt.NDArray[np.int32]:
+    """The inverse of ``joined``; where a byte is none of its, numbers of at least ``kinds``."""
+    powers = kinds ** np.arange(each)[::-1]
+    table = (np.arange(256)[:, None] // powers % kinds).astype(np.int32)
+    table[kinds**each :] = kinds  # none of ours
+    return table.take(plane, axis=0).reshape(-1)[:count]

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cnet.encode._coder import Ints
-from cnet.encode._deflated import Bytes, packed, unpacked
-from cnet.encode._runs import cuts
+from cnet.encode._deflated import Bytes, cuts, joined, packed, parted, unpacked
 from cnet.encode._varint import put, take
 
 _SHARED = 16
@@ -32,7 +31,7 @@ def pack_numbers(numbers: Ints, ends: Sequence[int]) -> bytes:
     if lowest < 0 < highest:
         places -= numbers > 0
     each = _each(kinds)
-    planes = [_joined(places.astype(np.uint8), kinds, each)] if each > 1 else _planes(places, kinds)
+    planes = [joined(places.astype(np.uint8), kinds, each)] if each > 1 else _planes(places, kinds)
     parts = [packed(plane, cuts([end // each for end in ends], _FEWEST)) for plane in planes]
     return head + b"".join(put(len(part)) + part for part in parts)
 
@@ -51,7 +50,7 @@ def unpack_numbers(content: memoryview, count: int) -> Ints:
         content = content[size:]
     if len(content):
         raise ValueError("labels are followed by something else")
-    places = _parted(planes[0], kinds, each, count) if each > 1 and planes else _summed(planes, count)
+    places = parted(planes[0], kinds, each, count) if each > 1 and planes else _summed(planes, count)
     if int(places.max(initial=0)) >= kinds:
         raise ValueError("a label is out of range")
     places += lowest
@@ -66,21 +65,6 @@ def _each(kinds: int) -> int:
     while 1 < kinds <= _SHARED and kinds ** (each + 1) <= 256:
         each += 1
     return each
-
-
-def _joined(places: Bytes, kinds: int, each: int) -> Bytes:
-    digits = np.pad(places, (0, -len(places) % each)).reshape(-1, each)
-    found = digits[:, 0]
-    for digit in range(1, each):
-        found = found * np.uint8(kinds) + digits[:, digit]
-    return found
-
-
-def _parted(plane: Bytes, kinds: int, each: int, count: int) -> Ints:
-    powers = kinds ** np.arange(each)[::-1]
-    table = (np.arange(256)[:, None] // powers % kinds).astype(np.int32)
-    table[kinds**each :] = kinds  # none of ours
-    return table.take(plane, axis=0).reshape(-1)[:count]
 
 
 def _planes(places: Ints, kinds: int) -> list[Bytes]:

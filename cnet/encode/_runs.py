@@ -2,11 +2,15 @@
 
 The first byte of a mask says how it goes on:
 
-    0  gaps: a byte below 192 is a kept cell after so many that are not; 192 + h is 128 h of those that are not
+    0  gaps: how many cells that are not kept come before each that is
     1  gaps between cells that are not kept
     2  eight cells a byte (``numpy.packbits``)
 
-Bytes of gaps come after their number. All are under Huffman codes (``_deflated``); what is left at the end is not kept.
+Gaps are written as: how many of their lowest bits are apart (0, 1, 2, 4 or 8); how many bytes follow; a byte for the
+upper bits of each gap, after as many bytes of 255, each of which stands for as many cells, as they do not fit below
+that; these bytes after their length; and the lowest bits, the first gap's as the highest of a byte. All bytes are under
+Huffman codes (``_deflated``). What is left at the end is not kept. Gaps of a random mask are independent of each other
+and of these divisions, so that such codes come near the entropy of any share.
 """
 
 from __future__ import annotations
@@ -16,29 +20,28 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from cnet.encode._deflated import Bytes, packed, unpacked
+from cnet.encode._deflated import Bytes, cuts, joined, packed, parted, unpacked
 from cnet.encode._varint import put, take
 
 Bools = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]
 
 _GAPS, _INVERSE, _BITS = range(3)
-_RUN, _UNIT = 192, 128
-_LONGEST = 255 - _RUN
+_RUN = 255
+_LOW_BITS = (0, 1, 2, 4, 8)
+_COARSE = 128  # mean of the upper bits from which on more are apart
 _RARE = 0.25  # from this share on eight cells a byte are shorter
-_FEWEST = 2**12  # symbols that are worth a code of their own
-_STEPS = np.concatenate((np.arange(1, _RUN + 1), _UNIT * np.arange(_LONGEST + 1))).astype(np.int32)
 
 
 def pack_places(places: Places, cells: int, ends: Sequence[int]) -> bytes:
     """The mask of ``cells`` of which those at ``places``, ascending, are kept; ``ends`` of what is dense alike."""
     share = len(places) / max(cells, 1)
     if share < _RARE:
-        return bytes([_GAPS]) + _pack_gaps(places, ends)
+        return bytes([_GAPS]) + _pack_gaps(places, cells, ends)
     kept = np.zeros(cells, np.bool_)
     kept[places] = True
     if share > 1 - _RARE:
-        return bytes([_INVERSE]) + _pack_gaps(np.flatnonzero(~kept), ends)
+        return bytes([_INVERSE]) + _pack_gaps(np.flatnonzero(~kept), cells, ends)
     return bytes([_BITS]) + packed(np.packbits(kept), cuts([end // 8 for end in ends]))
 
 
@@ -58,48 +61,50 @@ def unpack_places(content: memoryview, cells: int) -> Places:
     return np.flatnonzero(kept)
 
 
-def cuts(ends: Sequence[int], fewest: int = _FEWEST) -> list[int]:
-    """Those of ascending places that leave at least ``fewest`` symbols between them."""
-    found = [0]
-    for end in ends:
-        if end - found[-1] >= fewest:
-            found.append(int(end))
-    return found[1:]
-
-
-def _pack_gaps(places: Places, ends: Sequence[int]) -> bytes:
+def _pack_gaps(places: Places, cells: int, ends: Sequence[int]) -> bytes:
+    """The gaps before ``places``."""
+    mean = cells / (len(places) + 1)
+    low = next((bits for bits in _LOW_BITS if mean <= _COARSE << bits), _LOW_BITS[-1])
     gaps = np.diff(places, prepend=-1) - 1
-    symbols = gaps.astype(np.uint8)
+    upper = gaps >> low if low else gaps
+    symbols = upper.astype(np.uint8)
     after = np.searchsorted(places, ends)
-    wide = np.flatnonzero(gaps >= _RUN)
+    wide = np.flatnonzero(upper >= _RUN)
     if len(wide):
-        symbols, before = _with_runs(symbols, gaps, wide)
+        symbols, before = _with_runs(symbols, upper, wide)
         after = after + before[after]
-    return put(len(symbols)) + packed(symbols, cuts(after.tolist()))
+    coded = packed(symbols, cuts(after.tolist()))
+    rest = packed(joined((gaps & ((1 << low) - 1)).astype(np.uint8), 1 << low, 8 // low)) if low else b""
+    return bytes([low]) + put(len(symbols)) + put(len(coded)) + coded + rest
 
 
-def _with_runs(symbols: Bytes, gaps: Places, wide: Places) -> tuple[Bytes, Places]:
-    """All symbols, and how many of runs come before each kept cell and at the end."""
-    units = gaps[wide] // _UNIT
-    counts = np.zeros(len(gaps) + 1, np.intp)
-    counts[wide] = -(-units // _LONGEST)
-    before = np.cumsum(counts) - counts
-    found = np.full(len(gaps) + int(before[-1]), 255, np.uint8)
-    literal = before[:-1] + counts[:-1] + np.arange(len(gaps))
-    symbols[wide] = gaps[wide] % _UNIT
-    found[literal] = symbols
-    found[literal[wide] - 1] = _RUN + units - (counts[wide] - 1) * _LONGEST
-    return found, before
+def _with_runs(symbols: Bytes, upper: Places, wide: Places) -> tuple[Bytes, Places]:
+    """All symbols, and how many runs come before each kept cell's own and before the end."""
+    counts = np.zeros(len(upper) + 1, np.intp)
+    counts[wide] = upper[wide] // _RUN
+    symbols[wide] = upper[wide] % _RUN
+    before = np.cumsum(counts)
+    found = np.full(len(upper) + int(before[-1]), _RUN, np.uint8)
+    found[before[:-1] + np.arange(len(upper))] = symbols
+    return found, before - counts
 
 
 def _unpack_gaps(content: memoryview, cells: int) -> Places:
-    count, rest = take(content)
-    if count > cells:
-        raise ValueError("more gaps than cells")
-    symbols = unpacked(rest, count)
-    steps = _STEPS.take(symbols)
+    low = content[0] if len(content) else -1
+    count, content = take(content[1:])
+    size, content = take(content)
+    if low not in _LOW_BITS or count > cells:
+        raise ValueError("a mask's gaps are of an unknown form, or more than its cells")
+    symbols = unpacked(content[:size], count)
+    literal = symbols < _RUN
+    steps = (symbols.astype(np.int32) << low) + literal
+    if low:
+        own = np.flatnonzero(literal)
+        steps[own] += parted(unpacked(content[size:], -(-len(own) * low // 8)), 1 << low, 8 // low, len(own))
+    elif len(content) > size:
+        raise ValueError("a mask is followed by something else")
     places = np.cumsum(steps, dtype=np.intp)
-    if count and (int(places[-1]) > cells or int(steps.min()) == 0):
+    if count and int(places[-1]) > cells:
         raise ValueError("gaps that go beyond the last cell")
     places -= 1
-    return places if int(symbols.max(initial=0)) < _RUN else places[symbols < _RUN]
+    return places if np.all(literal) else places[literal]

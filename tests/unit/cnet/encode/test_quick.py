@@ -24,16 +24,17 @@ def test_places_come_back(cells: int, share: float, seed: int) -> None:
     np.testing.assert_array_equal(unpack_places(memoryview(content), cells), places)
 
 
-@pytest.mark.parametrize("gap", [191, 192, 255, 256, 128 * 63 + 127, 128 * 64, 128 * 126, 10**6])
-def test_gaps_at_the_edges_come_back(gap: int) -> None:
-    """The longest gap of one byte, the first with a run, whole runs, and runs of runs; each also at the start."""
-    places = np.cumsum([gap + 1, 1, gap + 1, gap + 1, 7]) - 1
+@pytest.mark.parametrize("gap", [253, 254, 255, 256, 509, 510, 511, 10**4, 10**6])
+@pytest.mark.parametrize("others", [0, 10_000])
+def test_gaps_at_the_edges_come_back(gap: int, others: int) -> None:
+    """The longest gap of one byte, the first with a run, runs of runs; at the start and among many."""
+    places = np.cumsum([gap + 1, 1, gap + 1, gap + 1, *([7] * others)]) - 1
     cells = int(places[-1]) + 1 + gap
 
     np.testing.assert_array_equal(unpack_places(memoryview(pack_places(places, cells, [cells])), cells), places)
 
 
-@pytest.mark.parametrize("share", [0.003, 0.03, 0.1, 0.24, 0.4, 0.6, 0.9, 0.99])
+@pytest.mark.parametrize("share", [0.0003, 0.001, 0.003, 0.03, 0.1, 0.24, 0.4, 0.6, 0.9, 0.99])
 def test_masks_are_near_their_entropy(share: float) -> None:
     """A random mask costs at most 4 % more than its entropy."""
     cells = 2**22
@@ -74,15 +75,23 @@ def test_numbers_that_are_alike_have_codes_of_their_own() -> None:
     assert len(pack_numbers(rng.permutation(np.concatenate(halves)), ends)) > 1.15 * len(both)
 
 
+def _plane(*values: int) -> bytes:
+    content = packed(np.array(values, np.uint8))
+    return put(len(content)) + content
+
+
 @pytest.mark.parametrize(
     ("content", "cells"),
     [
         (b"", 8),
         (b"\3\0", 8),
-        (b"\0" + put(2) + packed(np.array([3, 4], np.uint8)), 8),  # the second lies beyond the end
-        (b"\0" + put(1) + packed(np.array([192], np.uint8)), 900),  # a run of none
-        (b"\0" + put(9) + packed(np.zeros(9, np.uint8)), 8),  # more gaps than cells
-        (b"\0" + put(2) + packed(np.zeros(3, np.uint8)), 8),  # more bytes than gaps
+        (b"\0\0" + put(2) + _plane(3, 4), 8),  # the second lies beyond the end
+        (b"\0\0" + put(9) + _plane(*[0] * 9), 8),  # more gaps than cells
+        (b"\0\0" + put(2) + _plane(0, 0, 0), 8),  # more bytes than gaps
+        (b"\0\0" + put(2) + _plane(0, 0) + b"x", 8),
+        (b"\0\3" + put(2) + _plane(0, 0), 8),  # three bits apart
+        (b"\0\4" + put(2) + _plane(0, 0), 8),  # bits are missing
+        (b"\0\4" + put(2) + _plane(0, 0) + packed(np.array([0x37], np.uint8)), 11),  # beyond the end by bits apart
         (b"\2" + packed(np.zeros(2, np.uint8)), 8),
         (b"\2" + packed(np.zeros(1, np.uint8)) + b"x", 8),
     ],
@@ -91,11 +100,6 @@ def test_masks_of_something_else_are_refused(content: bytes, cells: int) -> None
     """Forms, lengths and places that no writer makes."""
     with pytest.raises(ValueError, match=r"mask|gaps|deflated"):
         unpack_places(memoryview(content), cells)
-
-
-def _plane(*values: int) -> bytes:
-    content = packed(np.array(values, np.uint8))
-    return put(len(content)) + content
 
 
 @pytest.mark.parametrize(
