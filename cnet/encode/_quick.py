@@ -24,11 +24,10 @@ from cnet.encode._layout import Piece
 from cnet.encode._levels import Levels, code_levels
 from cnet.encode._runs import pack_places, unpack_places
 from cnet.encode._varint import put, take
+from cnet.picked import picked
 
 Bools = npt.NDArray[np.bool_]
 Narrow = npt.NDArray[np.signedinteger]
-
-_CHUNK = 2**16
 
 
 def write(pieces: Sequence[Piece], keep: Bools, numbers: Ints) -> tuple[bytes, bytes]:
@@ -64,14 +63,7 @@ def read(pieces: Sequence[Piece], mask: bytes, labels: bytes) -> tuple[Bools, In
     numbers = unpack_numbers(memoryview(labels), len(places))
     flat = row.scattered(_spread(places, numbers, row.ends[-1]))
     keep = flat != 0
-    return keep, _kept(flat, keep)
-
-
-def _kept(flat: Narrow, keep: Bools) -> Ints:
-    """``flat[keep]``; in chunks that fit a cache this is faster by places than by the mask."""
-    starts = range(0, len(flat), _CHUNK)
-    parts = [flat[start : start + _CHUNK].take(np.flatnonzero(keep[start : start + _CHUNK])) for start in starts]
-    return np.concatenate(parts, dtype=np.int32)
+    return keep, picked(flat, keep).astype(np.int32)
 
 
 def _spread(places: npt.NDArray[np.intp], numbers: Ints, cells: int) -> Narrow:
