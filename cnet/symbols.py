@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cnet.local import Local
 
-_CHUNK = 2**20
+_CHUNK = 2**18
 
 
 class SymbolParts(Protocol):

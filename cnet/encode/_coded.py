@@ -1,7 +1,7 @@
 """Segments to bytes one after the other, and any of them back.
 
-A net's segments are coded in one of two ways (``walked``: ``_segment``; ``quick``: ``_blocks``). Of each stream the
-lengths of all segments but the last come first, then the segments.
+A net's segments are coded in one of two ways (``walked``: ``_segment``; ``quick``: ``_quick``; until version 2
+``blocks``: ``_blocks``). Of each stream the lengths of all segments but the last come first, then the segments.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from cnet.encode import _blocks, _paths, _segment
+from cnet.encode import _blocks, _paths, _quick, _segment
 from cnet.encode._base import Content
 from cnet.encode._codebooks import Codebooks
 from cnet.encode._floats import pack, unpack
@@ -30,6 +30,7 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.floating]
 Segments = Sequence[Sequence[Piece]]
 Bounds = Sequence[slice]
+Way = Literal["walked", "quick", "blocks"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +43,9 @@ class Net:
 
     def written(self, pieces: Sequence[Piece], *, quick: bool) -> tuple[bytes, bytes]:
         """Mask and labels of the segment."""
-        magnitudes, negative = np.abs(self.numbers), self.numbers < 0
         if quick:
-            return _blocks.write(pieces, self.keep, magnitudes, negative)
+            return _quick.write(pieces, self.keep, self.numbers)
+        magnitudes, negative = np.abs(self.numbers), self.numbers < 0
         spread = _spread(self.keep, magnitudes)
         if self.memory:
             steps = _paths.steps_of(pieces, spread, self.memory)
@@ -54,11 +55,10 @@ class Net:
         return _segment.write(pieces, spread, negative, self.memory)
 
     @classmethod
-    def read(cls, pieces: Sequence[Piece], mask: bytes, labels: bytes, *, quick: bool) -> Net:
+    def read(cls, pieces: Sequence[Piece], mask: bytes, labels: bytes, way: Way) -> Net:
         """The segment. Raises ValueError."""
-        if quick:
-            keep, magnitudes, negative = _blocks.read(pieces, mask, labels)
-            return cls(keep, np.where(negative, -magnitudes, magnitudes))
+        if way != "walked":
+            return cls(*(_quick if way == "quick" else _blocks).read(pieces, mask, labels))
         spread, negative, memory = _segment.read(pieces, mask, labels)
         if memory:
             spread = _paths.multiples_of(pieces, spread, memory)
@@ -185,7 +185,7 @@ class Coded:
         gathered: the pieces of each segment.
         streams: ``mask`` and ``labels``.
         bounds: of each of the two, where each segment lies in it.
-        quick: which of the two ways.
+        way: in which they are coded.
         books: the centroids; None where values are kept as they are.
         header: names the type of such values.
         local: what the places of weights do to their centroids, if anything.
@@ -194,7 +194,7 @@ class Coded:
     gathered: Segments
     streams: Mapping[str, Content]
     bounds: Mapping[str, Bounds]
-    quick: bool
+    way: Way
     books: Codebooks | None
     header: Mapping[str, Any]
     local: Local | None = None
@@ -268,9 +268,9 @@ class Coded:
     def _decoded(self, pieces: Sequence[Piece], mask: bytes, labels: bytes) -> tuple[Symbols, int]:
         if self.books is None:
             size, rest = take(memoryview(labels))
-            net = Net.read(pieces, mask, bytes(rest[:size]), quick=self.quick)
+            net = Net.read(pieces, mask, bytes(rest[:size]), self.way)
             return unquantized(net.keep, net.numbers, rest[size:], self.header), net.memory
-        net = Net.read(pieces, mask, labels, quick=self.quick)
+        net = Net.read(pieces, mask, labels, self.way)
         labels_found = self.books.labels(net.keep, pieces, net.numbers, self._tables(net.memory))
         return Symbols(net.keep, labels_found, self.books.centroids()), net.memory
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from cnet.encode._base import Content, Decoded, Shapes, Whole
 from cnet.encode._codebooks import Codebooks
-from cnet.encode._coded import Bools, Coded, Ints, Net, bounds, bounds_between, unquantized
+from cnet.encode._coded import Bools, Coded, Ints, Net, Way, bounds, bounds_between, unquantized
 from cnet.encode._layout import SEGMENT, segments
 from cnet.encode._plain import read_plain
 from cnet.encode._varint import take
@@ -26,19 +26,21 @@ class Kinds(IntEnum):
 
     PLAIN = 0
     WALKED_BETWEEN = 1
-    QUICK_BETWEEN = 2
+    BLOCKS_BETWEEN = 2
     WALKED = 3
-    QUICK = 4
+    QUICK = 5
 
     @property
     def between(self) -> bool:
         """Whether each length stands before its segment, as in version 2."""
-        return self in (Kinds.WALKED_BETWEEN, Kinds.QUICK_BETWEEN)
+        return self in (Kinds.WALKED_BETWEEN, Kinds.BLOCKS_BETWEEN)
 
     @property
-    def quick(self) -> bool:
-        """Whether segments are coded in the quick way."""
-        return self in (Kinds.QUICK_BETWEEN, Kinds.QUICK)
+    def way(self) -> Way:
+        """How segments are coded."""
+        if self is Kinds.QUICK:
+            return "quick"
+        return "blocks" if self is Kinds.BLOCKS_BETWEEN else "walked"
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def _coded(
     gathered = segments(shapes)
     find = bounds_between if kind.between else bounds
     found = {"mask": find(streams["mask"], 1, len(gathered)), "labels": find(streams["labels"], 0, len(gathered))}
-    return Coded(gathered, streams, found, kind.quick, books, header)
+    return Coded(gathered, streams, found, kind.way, books, header)
 
 
 def _unquantized(streams: Mapping[str, Content], header: Mapping[str, Any], shapes: Shapes, kind: Kinds) -> Symbols:
@@ -99,7 +101,7 @@ def _between(streams: Mapping[str, Content], shapes: Shapes, kind: Kinds) -> tup
     masks = bounds_between(streams["mask"], 1, len(gathered))
     rests = bounds_between(streams["labels"], 0, len(gathered))
     nets = [
-        Net.read(pieces, _read(streams["mask"], mask), _read(streams["labels"], rest), quick=kind.quick)
+        Net.read(pieces, _read(streams["mask"], mask), _read(streams["labels"], rest), kind.way)
         for pieces, mask, rest in zip(gathered, masks, rests, strict=True)
     ]
     keep = np.concatenate([np.empty(0, np.bool_), *(net.keep for net in nets)])

@@ -110,6 +110,8 @@ def unpack_centroids(content: memoryview, most: int) -> Floats:
 
 
 def _unpack_grid(content: memoryview, dtype: np.dtype[Any]) -> Floats:
+    if len(content) < dtype.itemsize:
+        raise ValueError("the centroids' grid is cut")
     step = np.frombuffer(content[: dtype.itemsize], dtype)[0]
     first, rest = take(content[dtype.itemsize :])
     span, rest = take(rest)
@@ -129,6 +131,8 @@ def labels_of(numbers: Ints, table: Ints) -> Labels:
     """The place of each number in an ascending table, uint8 or uint16. Raises ValueError where one is not there."""
     if not len(numbers):
         return typed(np.empty(0, np.int32), len(table))
+    if not len(table):
+        raise ValueError("there are no centroids")
     low = int(table[0])
     places = np.full(int(table[-1]) - low + 1, -1, np.int32)
     places[table - low] = np.arange(len(table))

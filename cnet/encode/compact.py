@@ -5,11 +5,11 @@ Streams, all bytes. The first byte of ``mask`` says how mask and labels are stor
     0  plain: ``mask`` goes on with ``numpy.packbits`` of what is kept, ``labels`` are numbers of 4 bits, 1 byte or 4
        bytes as their first byte says (0, 1, 4), both deflated (zlib); before those of 4 bits, how many are below zero
     1  walked: the streams of each segment (``_segment``), each after its length; only in version 2
-    2  quick: the streams of each segment (``_blocks``), each after its length; only in version 2
-    3  walked, 4 quick: the lengths of all segments' streams but the last, then the streams; 4 for nets of more than
-       2^21 weights
+    2  blocks: the streams of each segment (``_blocks``), each after its length; only in version 2
+    3  walked, 5 quick (``_quick``): the lengths of all segments' streams but the last, then the streams; 5 for nets of
+       more than 2^21 weights
 
-``centroids`` are as in ``_codebooks``. Without a quantizer there are no centroids: ``labels``, in kinds 3 and 4 each
+``centroids`` are as in ``_codebooks``. Without a quantizer there are no centroids: ``labels``, in kinds 3 and 5 each
 segment of ``labels``, begins with its own streams as above, after their length, and goes on with the kept values
 (``_floats``) in the smallest type that holds all of the net's exactly; the header names it as ``values``.
 """
@@ -32,6 +32,7 @@ from cnet.encode._layout import segments
 from cnet.encode._opening import Held, Kinds, opened
 from cnet.encode._others import Kind
 from cnet.encode._plain import plain
+from cnet.encode._threads import mapped
 from cnet.encode._varint import put
 from cnet.errors import BundleError
 from cnet.symbols import SymbolParts, Symbols, whole
@@ -117,7 +118,7 @@ class _Written:
 
     def _nets(self, numbers: Numbers) -> Iterator[tuple[bytes, bytes]]:
         quick = self._quick(numbers)
-        return (net.written(pieces, quick=quick) for net, pieces in zip(numbers, self.gathered, strict=True))
+        return mapped(lambda part: part[0].written(part[1], quick=quick), zip(numbers, self.gathered, strict=True))
 
     def _quick(self, numbers: Numbers) -> bool:
         return not numbers.memory and self.symbols.weights > _WALK

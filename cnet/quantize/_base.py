@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.errors import CheckpointError
+from cnet.picked import picked
 from cnet.registry import Part, Registry
 from cnet.symbols import Symbols
 
@@ -57,7 +58,7 @@ class Quantizer(Part):
             clusters: one of ``levels()``.
             shapes: shapes of the compressible tensors, in order of w_net; none stands for one vector.
         """
-        codebook = self.quantize(vector[keep], clusters)
+        codebook = self.quantize(picked(vector, keep), clusters)
         return Symbols(keep, codebook.labels, codebook.centroids)
 
 
