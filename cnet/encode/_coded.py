@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ from cnet.encode._codebooks import Codebooks
 from cnet.encode._floats import pack, unpack
 from cnet.encode._kept import candidates, narrowed_to, stored_type, widened
 from cnet.encode._layout import Piece, cut_of
+from cnet.encode._threads import Ahead, mapped
 from cnet.encode._varint import LONGEST, put, take
 from cnet.errors import BundleError
 from cnet.local import Local
@@ -181,6 +183,8 @@ def bounds_between(content: Content, start: int, count: int) -> list[slice]:
 class Coded:
     """The decoder of a net's segments: what is asked for is read and decoded, the last segment kept.
 
+    Who asks for one segment after the other gets them decoded side by side.
+
     Attributes:
         gathered: the pieces of each segment.
         streams: ``mask`` and ``labels``.
@@ -198,7 +202,6 @@ class Coded:
     books: Codebooks | None
     header: Mapping[str, Any]
     local: Local | None = None
-    _last: tuple[int, Floats] | None = field(default=None, init=False)
     _known: dict[bool, Sequence[Ints]] = field(default_factory=dict, init=False)
 
     @property
@@ -217,7 +220,7 @@ class Coded:
             cut = cut_of(pieces)
             first, last = max(cut.start, part.start), min(cut.stop, part.stop)
             if first < last:
-                vector = self._vector(number)
+                vector = self._vectors[number]
                 found[first - part.start : last - part.start] = vector[first - cut.start : last - cut.start]
         return found
 
@@ -245,25 +248,31 @@ class Coded:
 
     def _parts(self) -> Iterator[Symbols]:
         memories = set()
-        for number in range(len(self.gathered)):
-            part, memory = self._part(number)
+        for part, memory in mapped(lambda work: work(), map(self._part, range(len(self.gathered)))):
             memories.add(memory)
             yield part
         if len(memories) > 1:
             raise BundleError("the bundle contradicts itself: its segments follow different trellises")
 
-    def _vector(self, number: int) -> Floats:
-        if self._last is None or self._last[0] != number:
-            part = replace(self._part(number)[0], local=self.local)
-            self._last = number, part.vector(self.gathered[number][0].start)
-        return self._last[1]
+    @cached_property
+    def _vectors(self) -> Ahead[Floats]:
+        return Ahead(self._vector, len(self.gathered))
 
-    def _part(self, number: int) -> tuple[Symbols, int]:
+    def _vector(self, number: int) -> Callable[[], Floats]:
+        work, place = self._part(number), self.gathered[number][0].start
+        return lambda: replace(work()[0], local=self.local).vector(place)
+
+    def _part(self, number: int) -> Callable[[], tuple[Symbols, int]]:
+        """Reads the segment, and gives what decodes it."""
         mask, labels = (_bytes(self.streams[name], self.bounds[name][number]) for name in ("mask", "labels"))
-        try:
-            return self._decoded(self.gathered[number], mask, labels)
-        except (AssertionError, ValueError) as error:  # constriction asserts
-            raise BundleError("the bundle's arrays cannot be decoded") from error
+
+        def work() -> tuple[Symbols, int]:
+            try:
+                return self._decoded(self.gathered[number], mask, labels)
+            except (AssertionError, ValueError) as error:  # constriction asserts
+                raise BundleError("the bundle's arrays cannot be decoded") from error
+
+        return work
 
     def _decoded(self, pieces: Sequence[Piece], mask: bytes, labels: bytes) -> tuple[Symbols, int]:
         if self.books is None:
