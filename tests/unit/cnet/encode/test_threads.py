@@ -15,8 +15,8 @@ def test_results_come_in_the_order_of_the_items(threads: int, monkeypatch: pytes
     """However many threads there are, and of an iterator too."""
     monkeypatch.setattr(_threads, "_MOST", threads)
 
-    assert mapped(lambda number: number * number, iter(range(50))) == [number * number for number in range(50)]
-    assert mapped(str, []) == []
+    assert list(mapped(lambda number: number * number, iter(range(50)))) == [number * number for number in range(50)]
+    assert list(mapped(str, [])) == []
 
 
 def test_items_are_worked_on_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,4 +36,4 @@ def test_the_first_error_is_raised() -> None:
         return number
 
     with pytest.raises(ValueError, match="item 1"):
-        mapped(fail, range(4))
+        list(mapped(fail, range(4)))
