@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cnet.errors import CheckpointError
 from cnet.picked import picked
 from cnet.registry import Part, Registry
 from cnet.symbols import Symbols
@@ -60,20 +59,6 @@ class Quantizer(Part):
         """
         codebook = self.quantize(picked(vector, keep), clusters)
         return Symbols(keep, codebook.labels, codebook.centroids)
-
-
-def magnitudes(values: npt.NDArray[np.floating]) -> tuple[float, float]:
-    """The largest size and the root mean square of ``values``, any shape; 0 where there are none.
-
-    Raises:
-        CheckpointError: ``not_finite``, where a value is NaN or infinite.
-    """
-    top = float(np.max(np.abs(values), initial=0.0))
-    if not np.isfinite(top):
-        raise CheckpointError("weights that are NaN or infinite cannot be quantized", code="not_finite")
-    if top == 0:
-        return 0.0, 0.0
-    return top, top * float(np.sqrt(np.mean(np.square(values / values.dtype.type(top), dtype=np.float64))))
 
 
 QUANTIZERS: Registry[Quantizer] = Registry("quantizer", "cnet.quantize")

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.encode._values import Grid, typed
-from cnet.quantize._base import QUANTIZERS, Codebook, magnitudes
+from cnet.encode._values import Grid, numbered, typed
+from cnet.quantize._base import QUANTIZERS, Codebook
 from cnet.quantize._rows import Rows, RowScoped
+from cnet.quantize._sizes import chunks, magnitudes
 from cnet.sweep import Sweep
 
 Bits = Annotated[int, Field(ge=1, le=8)]
@@ -50,13 +51,12 @@ class Uniform(RowScoped):
         """
         most = self.most(clusters)
         top, _ = magnitudes(values)
-        sizes = np.abs(values)
-        step = top and top * _best_step(sizes / values.dtype.type(top), most)
-        multiples = np.ones(len(values), np.int64)
-        if step:
-            multiples = np.clip(np.rint(sizes / values.dtype.type(step)), 1, most).astype(np.int64)
-        multiples[values < 0] *= -1
-        return _codebook(multiples, step or 1.0, values.dtype)
+        step = (top and top * _best_step(values, top, most)) or 1.0
+        multiples = [np.empty(0, np.int16)]
+        for part in chunks(values):
+            nearest = np.clip(np.rint(np.abs(part) / values.dtype.type(step)), 1, most)
+            multiples.append(np.where(part < 0, -nearest, nearest).astype(np.int16))
+        return _codebook(np.concatenate(multiples), step, values.dtype)
 
     def most(self, clusters: int | None) -> int:
         """Half the number of values."""
@@ -77,9 +77,11 @@ class Uniform(RowScoped):
         return rows.sums(sizes * chosen) / rows.sums(chosen * chosen)
 
 
-def _best_step(sizes: npt.NDArray[np.floating], most: int) -> float:
-    """The step, as a part of the largest size 1, whose multiples 1..most are nearest to the sizes on the whole."""
-    counts, edges = np.histogram(sizes, _BINS, (0.0, 1.0))
+def _best_step(values: npt.NDArray[np.floating], top: float, most: int) -> float:
+    """The step, as a part of the largest size, whose multiples 1..most are nearest to the sizes on the whole."""
+    edges = np.linspace(0.0, 1.0, _BINS + 1)
+    parts = (np.abs(part) / values.dtype.type(top) for part in chunks(values))
+    counts = sum((np.histogram(part, _BINS, (0.0, 1.0))[0] for part in parts), np.zeros(_BINS, np.int64))
     used = counts > 0
     middles, counts = ((edges[1:] + edges[:-1]) / 2)[used], counts[used]
     steps = _CANDIDATES / most
@@ -95,8 +97,8 @@ def _nearest(
     return np.clip(np.rint(sizes / step), 1, most)
 
 
-def _codebook(multiples: npt.NDArray[np.int64], step: float, dtype: np.dtype[Any]) -> Codebook:
-    used, labels = np.unique(multiples, return_inverse=True)
+def _codebook(multiples: npt.NDArray[np.int16], step: float, dtype: np.dtype[Any]) -> Codebook:
+    labels, used = numbered(multiples)
     centroids = Grid(dtype.type(step), used).centroids()
     distinct, places = np.unique(centroids, return_inverse=True)
     return Codebook(typed(places[labels], len(distinct)), distinct)
