@@ -17,12 +17,13 @@ from cnet.weights import Selection
 
 @dataclass(frozen=True)
 class Plan:
-    """The parts that every job has."""
+    """The parts that every job has; ``method`` is one that works on weights alone, where there is no data set."""
 
     pruner: Pruner
     quantizer: Quantizer
     encoder: Encoder
     selection: Selection
+    method: Method | None = None
 
     @classmethod
     def of(cls, spec: JobSpec) -> Plan:
@@ -33,6 +34,7 @@ class Plan:
             quantizer=cast(Quantizer, resolved.quantize),
             encoder=cast(Encoder, resolved.encode),
             selection=resolved.compressible.selection() if resolved.compressible else Selection(),
+            method=None if resolved.trains else resolved.method,
         )
 
 

@@ -74,7 +74,7 @@ class Session:
         """Weights just before pruning: one fine-tuning for all points."""
         net = self.net
         if net is None:
-            return self.original
+            return self._thinned()
         self.observer.phase("finetune")
 
         def finetune(state: Path, on_fraction: OnFraction) -> Weights:
@@ -83,6 +83,17 @@ class Session:
         weights = self._trained("finetune", self.effort.finetune, finetune)
         if self._teacher is None:
             self.store.drop_weights("baseline")
+        return weights
+
+    def _thinned(self) -> Weights:
+        """What the method makes of the weights alone, where the job has one and no data."""
+        if self.plan.method is None:
+            return self.original
+        self.observer.phase("proximal")
+        weights = self.plan.method.without_data(self.original)
+        zeros, count = int(np.count_nonzero(weights.vector() == 0)), weights.compressible_parameters
+        self.observer.log(f"after the method's proximal step {zeros} of {count} weights are zero")
+        check_stop(self.observer)
         return weights
 
     @property
@@ -132,7 +143,8 @@ class Session:
         accuracy, _ = evaluate(self.net, weights)
         self.meter.advance(self.effort.evaluate)
         check_stop(self.observer)
-        return Pruned(tuned.vector(), weights, accuracy, self._teacher)
+        reference = self.original if self.net is None else tuned
+        return Pruned(reference.vector(), weights, accuracy, self._teacher)
 
     def _curvature(self, weights: Weights) -> Curvature | None:
         """Of the net as it is pruned, where the pruner asks for it and there is something to measure it with."""
