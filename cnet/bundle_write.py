@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from cnet.bundle_manifest import Manifest, columns_of, plain, ties_of
+from cnet.bundle_manifest import Manifest, columns_of, plain, products_of, ties_of
 from cnet.encode import Encoder
 from cnet.encode._others import Array, Kind, pack_others, rounded
 from cnet.errors import BundleError
@@ -128,6 +128,7 @@ def _manifest(
         "other": decoding[1],
         "tensors": columns_of(weights),
         "tied": ties_of(weights),
+        "products": products_of(weights),
         "members": members,
         "metrics": metrics,
         "extra": extra,

@@ -17,10 +17,11 @@ from cnet.registry import OneOf, Strict
 from cnet.training.architectures import ARCHITECTURES, Architecture
 from cnet.training.config import Baseline, Recover, Training
 from cnet.training.config import Preprocess as Preprocess
+from cnet.transform import TRANSFORMS, Transform
 from cnet.weights import Selection
 
 Pattern = Annotated[str, Field(min_length=1, max_length=500)]
-_PARTS = frozenset({"architecture", "method", "prune", "quantize", "encode"})
+_PARTS = frozenset({"architecture", "transform", "method", "prune", "quantize", "encode"})
 
 
 class Target(Strict):
@@ -58,6 +59,7 @@ class JobSpec(Strict):
     dataset: str | None = Field(default=None, max_length=200)
     preprocess: Preprocess | None = None
     compressible: Compressible | None = None
+    transform: Annotated[Transform, OneOf(TRANSFORMS)] | None = None
     method: Annotated[Method, OneOf(METHODS)] | None = None
     training: Training | None = None
     baseline: Baseline | None = None

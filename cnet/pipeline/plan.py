@@ -12,6 +12,7 @@ from cnet.quantize import Quantizer
 from cnet.spec import JobSpec
 from cnet.training.architectures import Architecture
 from cnet.training.config import Recover, Schedule, Training
+from cnet.transform import Transform
 from cnet.weights import Selection
 
 
@@ -24,6 +25,7 @@ class Plan:
     encoder: Encoder
     selection: Selection
     method: Method | None = None
+    transform: Transform | None = None
 
     @classmethod
     def of(cls, spec: JobSpec) -> Plan:
@@ -35,6 +37,7 @@ class Plan:
             encoder=cast(Encoder, resolved.encode),
             selection=resolved.compressible.selection() if resolved.compressible else Selection(),
             method=None if resolved.trains else resolved.method,
+            transform=resolved.transform,
         )
 
 

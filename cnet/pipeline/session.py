@@ -20,6 +20,7 @@ from cnet.pipeline.nets import Mask, Net, OnFraction, Run, evaluate
 from cnet.pipeline.plan import Plan
 from cnet.pipeline.store import Store
 from cnet.points import BaselineResult, Point
+from cnet.products import expanded
 from cnet.prune import Curvature
 from cnet.weights import Weights
 
@@ -70,6 +71,18 @@ class Session:
         return result
 
     @cached_property
+    def start(self) -> Weights:
+        """The original in the form in which it is trained, pruned and stored."""
+        if self.plan.transform is None:
+            return self.original
+        self.observer.phase("transform")
+        weights = self.plan.transform.transformed(self.original)
+        numbers = f"{self.original.compressible_parameters:,} weights as {weights.compressible_parameters:,}"
+        self.observer.log(f"{len(weights.products)} tensors are kept as two factors: {numbers}")
+        check_stop(self.observer)
+        return weights
+
+    @cached_property
     def tuned(self) -> Weights:
         """Weights just before pruning: one fine-tuning for all points."""
         net = self.net
@@ -78,7 +91,7 @@ class Session:
         self.observer.phase("finetune")
 
         def finetune(state: Path, on_fraction: OnFraction) -> Weights:
-            return net.finetune(self.original, state, on_fraction)
+            return net.finetune(self.start, state, on_fraction)
 
         weights = self._trained("finetune", self.effort.finetune, finetune)
         if self._teacher is None:
@@ -88,9 +101,9 @@ class Session:
     def _thinned(self) -> Weights:
         """What the method makes of the weights alone, where the job has one and no data."""
         if self.plan.method is None:
-            return self.original
+            return self.start
         self.observer.phase("proximal")
-        weights = self.plan.method.without_data(self.original)
+        weights = self.plan.method.without_data(self.start)
         zeros, count = int(np.count_nonzero(weights.vector() == 0)), weights.compressible_parameters
         self.observer.log(f"after the method's proximal step {zeros} of {count} weights are zero")
         check_stop(self.observer)
@@ -144,7 +157,7 @@ class Session:
         self.meter.advance(self.effort.evaluate)
         check_stop(self.observer)
         reference = self.original if self.net is None else tuned
-        return Pruned(reference.vector(), weights, accuracy, self._teacher)
+        return Pruned(expanded(reference).vector(), weights, accuracy, self._teacher)
 
     def _curvature(self, weights: Weights) -> Curvature | None:
         """Of the net as it is pruned, where the pruner asks for it and there is something to measure it with."""
