@@ -110,8 +110,8 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
     def __getitem__(self, name: str) -> npt.NDArray[np.generic]:
         product = self._products.get(name)
         if product is not None:
-            parts = (Tensor(part, self._rows[part][0], self._tensor(part)) for part in (product.left, product.right))
-            return dtypes.widen(multiplied(*parts, product.dtype), product.dtype)
+            array = multiplied(self._stored(product.left), self._stored(product.right), product.dtype)
+            return dtypes.widen(array, product.dtype)
         if name not in self._names:
             raise KeyError(name)
         return dtypes.widen(self._tensor(name), self._rows[name][0])
@@ -183,6 +183,9 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
             raise CnetError("state_dict() needs PyTorch: pip install 'cnet[train]'", code="torch_missing") from error
         tensors: dict[str, Any] = export.state_dict(self.weights())
         return tensors
+
+    def _stored(self, name: str) -> Tensor:
+        return Tensor(name, self._rows[name][0], self._tensor(name))
 
     def _tensor(self, name: str) -> npt.NDArray[np.generic]:
         """A new array in the storage type of the tensor's own type."""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 from pydantic import ValidationError
@@ -39,11 +40,12 @@ def decaying(seed: int = 0, dtype: str = "float32") -> Weights:
     """A convolution (24, 10, 3, 3) and a matrix (30, 40) whose singular values fall by half each, and a bias."""
     rng = np.random.default_rng(seed)
 
-    def matrix(rows: int, columns: int) -> np.ndarray[Any, Any]:
+    def matrix(rows: int, columns: int) -> npt.NDArray[np.float64]:
         left, _ = np.linalg.qr(rng.normal(size=(rows, rows)))
         right, _ = np.linalg.qr(rng.normal(size=(columns, columns)))
         count = min(rows, columns)
-        return (left[:, :count] * 0.5 ** np.arange(count)) @ right[:count]
+        product: npt.NDArray[np.float64] = (left[:, :count] * 0.5 ** np.arange(count)) @ right[:count]
+        return product
 
     arrays = {
         "c.weight": matrix(24, 90).reshape(24, 10, 3, 3),
@@ -61,7 +63,7 @@ def test_energy_is_kept_by_the_least_rank() -> None:
         assert [after[product.left].shape[1] for product in after.products] == [rank, rank]
         for name in ("c.weight", "f.weight"):
             original = weights[name].data.astype(np.float64)
-            lost = np.sum((expanded(after)[name].data - original) ** 2) / np.sum(original**2)
+            lost = np.sum((expanded(after)[name].values() - original) ** 2) / np.sum(original**2)
             assert lost == pytest.approx(4.0**-rank, rel=1e-3)
 
 
@@ -184,7 +186,7 @@ def test_net_of_factors_computes_what_the_net_of_products_does() -> None:
     assert convert.from_module(module, after).vector().tobytes() == after.vector().tobytes()
 
 
-LOW_RANK = {"transform": {"name": "low_rank", "rank": 0.3}}
+LOW_RANK: dict[str, Any] = {"transform": {"name": "low_rank", "rank": 0.3}}
 
 
 def test_training_moves_the_factors(tmp_path: Path) -> None:
