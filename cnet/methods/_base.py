@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cnet.registry import Part, Registry
+from cnet.weights import Weights
 
 if TYPE_CHECKING:
     import torch
@@ -79,6 +80,15 @@ class Method(Part):
     ) -> Mapping[str, torch.Tensor]:
         """What those weights that are named are to be once the training is over; auxiliary tensors are dropped then."""
         return {}
+
+    @property
+    def works_without_data(self) -> bool:
+        """Whether a job without a data set can name it, as it is set; ``without_data`` is called then."""
+        return False
+
+    def without_data(self, weights: Weights) -> Weights:
+        """The weights that such a job prunes, in NumPy; the base leaves them."""
+        return weights
 
     def strength(self, epoch: int) -> float | None:  # noqa: ARG002 - the base has none
         """λ in this epoch, for the log; None where the method has none."""

@@ -11,7 +11,9 @@ from pydantic import Field, model_validator
 from cnet.errors import SpecError
 from cnet.methods._base import METHODS, Method, Moment
 from cnet.methods._fixed import Strength
+from cnet.methods._proximal import thinned
 from cnet.registry import Strict
+from cnet.weights import Weights
 
 if TYPE_CHECKING:
     import torch
@@ -29,13 +31,19 @@ class Cnet(Method):
     """Adds λ ‖w‖₁/‖w‖₂ of the whole net (eq. alt2), or Σ λᵢ ‖wᵢ‖₁/‖wᵢ‖₂ by layers (eq. alt1), to the task loss.
 
     One of ``lambda``, ``ramp`` and ``layers``; none of them is the ramp from 0 by 0.007 an epoch (CNET_ramp).
+    Without a data set a given ``lambda`` is that of a proximal step on the weights alone (``cnet.methods._proximal``).
     """
 
     summary: ClassVar[str] = "Compressibility loss, network-wide or by layers, with a fixed or a growing strength."
     source: ClassVar[str] = "Compressibility Loss for Neural Network Weights, 2019"
 
     name: Literal["cnet"] = "cnet"
-    lambda_: Strength | None = Field(default=None, alias="lambda", description="Fixed λ of the network-wide loss.")
+    lambda_: Strength | None = Field(
+        default=None,
+        alias="lambda",
+        description="Fixed λ of the network-wide loss. Without a data set: "
+        "about the magnitude, in root mean squares of its tensor, below which a weight is set to zero.",
+    )
     ramp: Ramp | None = Field(
         default=None, description="λ that grows each epoch; start 0 and step 0.007 where nothing is given."
     )
@@ -76,6 +84,15 @@ class Cnet(Method):
         if self.lambda_ is not None:
             return self.lambda_
         return None if self.ramp is None else self.ramp.start + epoch * self.ramp.step
+
+    @property
+    def works_without_data(self) -> bool:
+        """With a λ of its own; ramp and layers belong to a training."""
+        return self.lambda_ is not None
+
+    def without_data(self, weights: Weights) -> Weights:
+        """The weights with zeros where a proximal step of λ has them."""
+        return weights if self.lambda_ is None else thinned(weights, self.lambda_)
 
     def _by_layer(self, names: tuple[str, ...]) -> dict[str, float]:
         """The strength of each tensor that a pattern fits."""

@@ -29,7 +29,7 @@ def about_pruning(weights: Weights, keep: npt.NDArray[np.bool_], requested: floa
         requested: the sparsity that was asked for.
     """
     zeros = len(keep) - int(np.count_nonzero(keep))
-    if zeros > round(requested * len(keep)):
+    if requested and zeros > round(requested * len(keep)):
         yield (
             f"warning: sparsity {requested:g} was asked for, but {zeros / len(keep):.4f} of the weights are zero "
             "already; none of them is brought back"
