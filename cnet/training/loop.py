@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,7 @@ from cnet.training.compressibility import compressibility
 from cnet.training.hooks import Hooks
 from cnet.training.optimize import learning_rate, make_optimizer
 from cnet.training.recover import Free
+from cnet.training.replay import Steps
 from cnet.training.stage import Stage
 from cnet.training.task import Task
 
@@ -38,6 +40,7 @@ class Loop:
         pinning: what ties the weights down.
         hooks: the stage's method, at work on the module.
         task: what the net is to learn.
+        steps: how the work of a step reaches the device.
 
     """
 
@@ -49,6 +52,7 @@ class Loop:
     pinning: Free
     hooks: Hooks
     task: Task
+    steps: Steps
 
     def run(self, identity: str, on_fraction: OnFraction) -> None:
         """All epochs that are left.
@@ -100,33 +104,34 @@ class Loop:
         self.hooks.begin(epoch)
         self.pinning.begin()
         self.module.train()
+        self.steps.begin(partial(self._gradients, optimizer, tally))
         batches = epoch_batches(self.images, training.batch_size, training.augment, random)
         for index, (x, y) in enumerate(batches):
             check_stop(self.observer)
             _set_rate(optimizer, learning_rate(training, epoch, index / count))
             self.hooks.at(index / count)
             self.pinning.at((epoch + index / count) / training.epochs)
-            self._step(optimizer, tally, x, y)
+            self._step(optimizer, x, y)
             if index % _LOOK_EVERY == _LOOK_EVERY - 1:
                 self._check_finite(epoch, tally.total)
             on_fraction((epoch + (index + 1) / count) / training.epochs)
         self._check_finite(epoch, tally.total, *self._totals())
         self._report(epoch, tally)
 
-    def _step(self, optimizer: torch.optim.Optimizer, tally: Tally, x: Tensor, y: Tensor) -> None:
-        half = self.stage.training.precision == "bfloat16"
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=half):
-            outputs = self.hooks.forward(x)
-        task = self.task.loss(x, outputs.float(), y)
-        penalty = self.hooks.penalty()
-        loss = task if penalty is None else task + penalty
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+    def _step(self, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor) -> None:
+        self.steps(x, y)
         self.pinning.before_step()
         optimizer.step()
         self.hooks.after_step()
         self.pinning.after_step()
-        tally.add(loss, outputs, y)
+
+    def _gradients(self, optimizer: torch.optim.Optimizer, tally: Tally, x: Tensor, y: Tensor) -> None:
+        half = self.stage.training.precision == "bfloat16"
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=half):
+            outputs = self.hooks.forward(x)
+        task = self.task.loss(x, outputs.float(), y)
+        optimizer.zero_grad(set_to_none=True)
+        tally.add(self.hooks.backward(task), outputs, y)
 
     def _totals(self) -> list[Tensor]:
         """Scalars that are finite only where all weights and running statistics are."""
@@ -168,8 +173,8 @@ class Tally:
         self._count = 0
 
     def add(self, loss: Tensor, outputs: Tensor, y: Tensor) -> None:
-        """Count one batch in."""
-        self.total += loss.detach() * len(y)
+        """Count one batch in; ``loss`` has no graph."""
+        self.total += loss * len(y)
         self._right += (outputs.detach().argmax(1) == y).sum()
         self._count += len(y)
 

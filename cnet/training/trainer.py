@@ -27,6 +27,7 @@ from cnet.training.gradual import Growing
 from cnet.training.hooks import Hooks
 from cnet.training.loop import Loop, OnFraction
 from cnet.training.recover import Free, Pinned
+from cnet.training.replay import Graphs, Replayed, Steps
 from cnet.training.stage import Stage
 from cnet.training.task import Distilled, Task
 from cnet.weights import Selection, Weights
@@ -53,6 +54,7 @@ class Trainer:
         preprocess: scaling of the images; None leaves them as they are.
         selection: which tensors of a fresh net are compressible.
         observer: told of each epoch, asked before each batch whether to stop.
+        replay: on a GPU, whether steps are recorded as CUDA graphs and replayed, where the method allows it.
 
     """
 
@@ -62,6 +64,7 @@ class Trainer:
     preprocess: Preprocess | None = None
     selection: Selection = field(default_factory=Selection)
     observer: Observer = field(default_factory=Silent)
+    replay: bool = True
 
     def initial(self, seed: int) -> Weights:
         """Fresh random weights, all tensors of the net, float32. Raises SpecError where images are too small."""
@@ -197,7 +200,14 @@ class Trainer:
         parameters = dict(module.named_parameters(remove_duplicate=False))
         trained = {name: parameters[name] for name in weights.compressible if name in parameters}
         hooks = Hooks(stage, module, trained)
-        return Loop(module, trained, self._images[0], stage, self.observer, pinning, hooks, self._task(stage))
+        steps = self._steps(module, hooks, stage)
+        return Loop(module, trained, self._images[0], stage, self.observer, pinning, hooks, self._task(stage), steps)
+
+    def _steps(self, module: nn.Module, hooks: Hooks, stage: Stage) -> Steps:
+        if not (self.replay and hooks.steady and self._device.type == "cuda"):
+            return Steps()
+        parameters = (*module.parameters(), *hooks.parameters())
+        return Replayed(Graphs(self._device), parameters, lambda text: self.observer.log(f"{stage.name}: {text}"))
 
     def _train_loss(self, weights: Weights, stage: Stage) -> float:
         task = self._task(stage)

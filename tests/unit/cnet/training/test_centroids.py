@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cnet.errors import StoppedError
 from cnet.symbols import Symbols
-from cnet.training.centroids import Shared, sorted_symbols
+from cnet.training.centroids import Shared, Sums, sorted_symbols
 from cnet.training.config import Optimizer
 from cnet.training.trainer import Stage, Trainer
 from cnet.weights import Weights
@@ -123,6 +125,18 @@ def test_gradient_is_the_sum_over_members_by_their_number() -> None:
     (centroids,) = shared.parameters(torch.nn.ParameterList([one, two]))
     assert centroids.grad is not None
     assert centroids.grad.tolist() == [(1 + 5) / 2, (2 + 3 + 4) / 3]
+
+
+@given(st.integers(0, 2**31), st.integers(1, 9), st.sampled_from([1, 300, 70_000]))
+@settings(max_examples=20, deadline=None)
+def test_sums_by_label_are_those_of_bincount(seed: int, count: int, entries: int) -> None:
+    """In rows, rows of rows, and rows of those; labels without entries give 0, and the last label counts nowhere."""
+    random = np.random.default_rng(seed)
+    labels = random.choice(count + 1, entries, p=random.dirichlet(np.full(count + 1, 0.3)))
+    values = random.standard_normal(entries)
+    sums = Sums(labels, count, torch.device("cpu"))(torch.from_numpy(values))
+    expected = np.bincount(labels, values, minlength=count + 1)[:count]
+    np.testing.assert_allclose(sums.numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_centroids_that_meet_become_one() -> None:
