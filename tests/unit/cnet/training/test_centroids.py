@@ -17,22 +17,12 @@ from cnet.training.centroids import Shared, Sums, sorted_symbols
 from cnet.training.config import Optimizer
 from cnet.training.trainer import Stage, Trainer
 from cnet.weights import Weights
-from tests.small_training import Recorder, small_trainer, small_training
+from tests.small_training import Recorder, coarse, small_trainer, small_training
 
 SETTINGS = [
     Optimizer(name="adam", learning_rate=0.003),
     Optimizer(name="sgd", learning_rate=0.05),
 ]
-
-
-def coarse(weights: Weights) -> Symbols:
-    """Half of the weights pruned, the others rounded to eight values."""
-    vector = weights.vector()
-    keep = np.abs(vector) > np.median(np.abs(vector))
-    edges = np.quantile(vector[keep], np.arange(1, 8) / 8)
-    labels = np.searchsorted(edges, vector[keep]).astype(np.uint8)
-    centroids = np.array([vector[keep][labels == k].mean() for k in range(8)], np.float32)
-    return Symbols(keep, labels, centroids)
 
 
 def trained_net(trainer: Trainer) -> Weights:

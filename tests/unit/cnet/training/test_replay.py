@@ -14,13 +14,12 @@ from torch.nn import Parameter
 
 from cnet.errors import StoppedError
 from cnet.methods import METHODS
-from cnet.symbols import Symbols
 from cnet.training.architectures import ARCHITECTURES
 from cnet.training.config import Optimizer
 from cnet.training.hooks import Hooks
 from cnet.training.replay import Action, Replayed, Steps
 from cnet.training.trainer import Stage, Trainer
-from tests.small_training import Recorder, same_bits, small_dataset, small_trainer, small_training
+from tests.small_training import Recorder, coarse, same_bits, small_dataset, small_trainer, small_training
 
 STEADY = [name for name in METHODS.names() if METHODS.create(name).steady]
 
@@ -53,6 +52,8 @@ class Stencils:
 
         def again() -> None:
             self.calls.append("replay")
+            for parameter in self._parameters:
+                parameter.grad = None
             action()
             for parameter, place in zip(self._parameters, places, strict=True):
                 assert parameter.grad is not None
@@ -144,11 +145,7 @@ def test_centroids_are_trained_by_replayed_steps() -> None:
     """Their gradient is gathered from the weights' after each replay, which leaves the weights none."""
     plain = small_trainer()
     net = plain.train(plain.initial(0), Stage("baseline", small_training()))
-    vector = net.vector()
-    edges = np.quantile(vector, [0.25, 0.5, 0.75])
-    labels = np.searchsorted(edges, vector).astype(np.uint8)
-    centroids = np.array([vector[labels == label].mean() for label in range(4)], np.float32)
-    symbols = Symbols(np.ones(len(vector), np.bool_), labels, centroids)
+    symbols = coarse(net)
     tuned = Stage("centroids", small_training())
     _, expected = plain.train_centroids(net, symbols, tuned)
     _, moved = replaying("lenet300_100").train_centroids(net, symbols, tuned)
