@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Training on one GPU, in six minutes at most: time of a step with and without the loss in float32, bfloat16, compiled
-# and without CUDA graphs, and a short job from training to bundle. Prints Markdown; keeps a copy in $OUT/gpu.md where OUT is set.
+# and without CUDA graphs, and a short job from training to bundle. Prints Markdown; keeps a copy in $OUT/gpu.md where
+# OUT is set.
 #
 #   PYTHON   the interpreter, with torch, numpy, pydantic and safetensors (default: python3). Packages it lacks can lie
 #            in benchmarks/.packages:  pip install --target benchmarks/.packages safetensors
