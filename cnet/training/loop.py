@@ -147,7 +147,7 @@ class Loop:
             )
 
     def _report(self, epoch: int, tally: Tally) -> None:
-        loss, accuracy = tally.means()
+        loss, accuracy = tally.means(len(self.images))
         values = {
             "phase": self.stage.name,
             "epoch": epoch + 1,
@@ -165,22 +165,20 @@ class Loop:
 
 
 class Tally:
-    """Sums over an epoch that stay on the device."""
+    """Sums over an epoch that stay on the device: a replayed step runs no Python that could count."""
 
     def __init__(self, device: torch.device) -> None:
         self.total = torch.zeros((), dtype=torch.float64, device=device)
         self._right = torch.zeros((), dtype=torch.int64, device=device)
-        self._count = 0
 
     def add(self, loss: Tensor, outputs: Tensor, y: Tensor) -> None:
         """Count one batch in; ``loss`` has no graph."""
         self.total += loss * len(y)
         self._right += (outputs.detach().argmax(1) == y).sum()
-        self._count += len(y)
 
-    def means(self) -> tuple[float, float]:
-        """Mean loss, and accuracy in percent."""
-        return self.total.item() / self._count, 100 * self._right.item() / self._count
+    def means(self, images: int) -> tuple[float, float]:
+        """Mean loss, and accuracy in percent, where so many images were counted in."""
+        return self.total.item() / images, 100 * self._right.item() / images
 
 
 def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
