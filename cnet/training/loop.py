@@ -70,7 +70,10 @@ class Loop:
         optimizer = make_optimizer(training.optimizer, self.pinning.parameters(self.module), self.hooks.parameters())
         first = self._resume(optimizer, identity)
         for epoch in range(first, training.epochs):
-            self._epoch(optimizer, epoch, on_fraction)
+            try:
+                self._epoch(optimizer, epoch, on_fraction)
+            finally:
+                self.steps.end()
             if file is not None:
                 state.save(file, identity, self._progress(optimizer, epoch + 1))
         self.pinning.at(1.0)
@@ -101,10 +104,10 @@ class Loop:
         random = generator(training.seed, self.stage.name, epoch)
         count = batch_count(len(self.images), training.batch_size)
         tally = Tally(self.images.x.device)
+        self.steps.begin(partial(self._gradients, optimizer, tally))
         self.hooks.begin(epoch)
         self.pinning.begin()
         self.module.train()
-        self.steps.begin(partial(self._gradients, optimizer, tally))
         batches = epoch_batches(self.images, training.batch_size, training.augment, random)
         for index, (x, y) in enumerate(batches):
             check_stop(self.observer)

@@ -26,6 +26,10 @@ class Steps:
         """An epoch begins, whose steps do ``work``: from images and labels to gradients, in place and nothing else."""
         self._work = work
 
+    def end(self) -> None:
+        """The epoch is over, or broke off: let go of all that the work holds."""
+        del self._work
+
     def __call__(self, x: Tensor, y: Tensor) -> None:
         """Do the work on a batch."""
         self._work(x, y)
@@ -60,7 +64,8 @@ class Graphs:
         """
         graph = torch.cuda.CUDAGraph()
         pool = None if self._last is None else self._last.pool()
-        with torch.cuda.graph(graph, pool=pool, stream=self._stream):
+        here = torch.cuda.stream(torch.cuda.current_stream())  # a recording that fails may not put the stream back
+        with here, torch.cuda.graph(graph, pool=pool, stream=self._stream):
             action()
         self._last = graph
         replay: Action = graph.replay
@@ -96,9 +101,9 @@ class Replayed(Steps):
         self._tapes: dict[tuple[int, ...], _Tape | None] = {}
         self._works = True
 
-    def begin(self, work: Work) -> None:
-        """Forget what was recorded."""
-        super().begin(work)
+    def end(self) -> None:
+        """Give the graphs and their memory back, too."""
+        super().end()
         self._tapes.clear()
         self._graphs.forget()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -117,9 +118,13 @@ def test_each_epoch_runs_a_step_of_each_shape_then_records_and_replays() -> None
             steps(x, torch.arange(count))
             assert weight.grad is not None
             got.append(torch.equal(weight.grad, x.sum(0) * sum(range(count))))
-    epoch = ["forget", "run", "record", "replay", "run", "replay", "record", "replay"]
+        steps.end()
+    epoch = ["run", "record", "replay", "run", "replay", "record", "replay", "forget"]
     assert stencils.calls == 2 * epoch
     assert all(got)
+    watch = weakref.ref(work)
+    del work
+    assert watch() is None, "the work, and with it the graphs' memory, is let go of"
 
 
 def test_what_cannot_be_recorded_is_run() -> None:
