@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from cnet.registry import Part, Registry
 from cnet.weights import Weights
@@ -47,6 +47,13 @@ class Method(Part):
     inside the hook.
     """
 
+    steady: ClassVar[bool] = False
+    """Whether ``reparametrize`` and both hooks of the penalty do the same to the device in each step of an epoch.
+
+    They read nothing of the moment but ``epoch`` and ``auxiliary`` then, wait for nothing and copy nothing to the
+    device: on a GPU such steps are recorded once an epoch and replayed.
+    """
+
     def auxiliary(
         self,
         weights: Mapping[str, torch.nn.Parameter],  # noqa: ARG002 - the base keeps nothing
@@ -68,6 +75,18 @@ class Method(Part):
         moment: Moment,  # noqa: ARG002
     ) -> torch.Tensor | None:
         """A scalar to add to the task loss, differentiable in weights and auxiliary; None adds nothing."""
+        return None
+
+    def penalty_and_gradient(
+        self,
+        weights: Mapping[str, torch.nn.Parameter],  # noqa: ARG002 - the base knows nothing
+        moment: Moment,  # noqa: ARG002
+    ) -> tuple[torch.Tensor, Sequence[torch.Tensor]] | None:
+        """``penalty`` and its gradient in each of ``weights``, where a method has them at less cost than autograd.
+
+        Where it gives any they are taken in place of ``penalty``, which has the same value and depends on no auxiliary
+        tensor. Called without gradients; what comes back is the caller's to change.
+        """
         return None
 
     def after_step(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> None:

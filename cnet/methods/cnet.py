@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -37,6 +37,7 @@ class Cnet(Method):
     summary: ClassVar[str] = "Compressibility loss, network-wide or by layers, with a fixed or a growing strength."
     source: ClassVar[str] = "Compressibility Loss for Neural Network Weights, 2019"
 
+    steady: ClassVar[bool] = True
     name: Literal["cnet"] = "cnet"
     lambda_: Strength | None = Field(
         default=None,
@@ -78,6 +79,15 @@ class Cnet(Method):
             return compressibility.layerwise([weights[name] for name in strengths], tuple(strengths.values()))
         strength = self.strength(moment.epoch)
         return strength * compressibility.compressibility(tuple(weights.values())) if strength else None
+
+    def penalty_and_gradient(
+        self, weights: Mapping[str, torch.nn.Parameter], moment: Moment
+    ) -> tuple[torch.Tensor, Sequence[torch.Tensor]] | None:
+        """Of the network-wide loss; None for the layer-wise one."""
+        from cnet.training import compressibility
+
+        strength = self.strength(moment.epoch)
+        return compressibility.value_and_gradient(tuple(weights.values()), strength) if strength else None
 
     def strength(self, epoch: int) -> float | None:
         """λ of the network-wide loss in this epoch; None where each layer has its own."""
