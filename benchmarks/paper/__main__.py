@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import signal
 import sys
 from pathlib import Path
 from types import FrameType
 
-from benchmarks.paper import data, study
+from benchmarks.paper import data, nncodec, page, study
 from benchmarks.paper.jobs import digests
 from benchmarks.paper.results import Results
 from benchmarks.paper.run import run
@@ -56,18 +55,15 @@ def main(arguments: list[str]) -> None:
     cuts = tuple(options.sparsities) if options.sparsities else study.Settings.cuts
     settings = study.Settings(options.epochs, options.seeds, cuts, place.source.augment)
     jobs = study.jobs(settings)
-    known = digests(jobs, {"dataset": options.dataset, "architecture": options.architecture})
+    peers = nncodec.jobs(jobs)
+    known = digests([*jobs, *peers], {"dataset": options.dataset, "architecture": options.architecture})
     results = Results(options.results, known)
     if options.workers:
         run(study.chosen(jobs, options.only), place, results, options.workers)
     if options.nncodec:
-        from benchmarks.paper import nncodec
-
-        nncodec.measure(jobs, place, results, options.nncodec)
+        nncodec.measure(peers, place, results, options.nncodec)
     if options.page:
-        from benchmarks.paper import page
-
-        page.write(options.page, results, page.Heading.of(options, settings, shlex.join(arguments)))
+        page.write(options.page, results, page.Heading.of(options, settings))
 
 
 if __name__ == "__main__":

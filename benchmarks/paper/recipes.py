@@ -83,9 +83,7 @@ class Recipe:
 OURS: tuple[Recipe, ...] = (
     Recipe("CNET gradual", method={"name": "cnet", "lambda": 0.02}, gradual=True),
     Recipe("OBD gradual", prune={"name": "obd"}, gradual=True),
-    Recipe(
-        "Rate gradual", method={"name": "rate", "lambda": 1.0}, gradual=True, recovers=False, coders="exact"
-    ),
+    Recipe("Rate gradual", method={"name": "rate", "lambda": 1.0}, gradual=True, recovers=False, coders="exact"),
 )
 """What this project adds: pruning during training, rate-aware training."""
 

@@ -9,7 +9,7 @@ npz. Every point of ``rivals`` and ``ours`` has had the same number of epochs si
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.paper.jobs import Job
@@ -109,15 +109,14 @@ class _Seed:
         spec = self._spec(0, NONE, COMPACT)
         training = self.settings.training(self.seed, self.settings.baseline)
         spec["baseline"] = {name: training[name] for name in ("epochs", "schedule")}
-        return self._job("base", "Original", None, spec, cost=self.settings.baseline)
+        return replace(self._job("base", "Original", None, spec), cost=self.settings.baseline)
 
     def tune(self, label: str) -> Job:
         """A fine-tuning with a method."""
         method = METHODS[label]
         constant = "ramp" in label  # what grows until the end needs a rate that does not fall meanwhile
         spec = self._spec(self.settings.epochs, NONE, COMPACT, method, constant=constant)
-        start = self.baseline()
-        return self._job(f"tune/{label}", label, start, spec, cost=self.settings.epochs)
+        return self._job(f"tune/{label}", label, self.baseline(), spec)
 
     def paper(self) -> Iterator[Job]:
         """Tables 1 to 6."""
@@ -157,32 +156,37 @@ class _Seed:
 
     def _made(self, recipe: Recipe, sparsity: float) -> Iterator[Job]:
         """A net trained by a recipe, and all that it is coded to."""
-        base, settings = self.baseline(), self.settings
-        start = self.tune(recipe.tune) if recipe.tune else base
-        if recipe.tune:
-            yield start
-        epochs = {"gradual": settings.epochs, "recover": settings.recovery}
-        if not recipe.tune and not recipe.gradual:
-            epochs = {"gradual": 0, "recover": settings.epochs + settings.recovery}
-        elif recipe.gradual and not recipe.recovers:
-            epochs = {"gradual": settings.epochs + settings.recovery, "recover": 0}
+        cut = self.cut(recipe, sparsity)
+        yield from (self.tune(recipe.tune), cut) if recipe.tune else (cut,)
+        for coder in coders(recipe):
+            spec = self._spec(0, coder.quantize, coder.encode)  # it is pruned already
+            spec["recover"] = {"epochs": 0, "centroid_epochs": coder.epochs, **recipe.recover}
+            job = self._job(
+                f"code/{recipe.label}/{sparsity:g}/{coder.name}",
+                coder.label or recipe.label,
+                cut,
+                spec,
+                group="ours" if recipe in OURS else "rivals",
+            )
+            yield replace(job, cost=1.5 * coder.epochs * coder.points)
+
+    def cut(self, recipe: Recipe, sparsity: float) -> Job:
+        """A net pruned and recovered."""
+        start = self.tune(recipe.tune) if recipe.tune else self.baseline()
+        gradual, recover = self._budget(recipe)
         spec = self._spec(0, NONE, COMPACT, recipe.method)
         spec["prune"] = {**recipe.prune, "sparsity": [sparsity]}
+        if gradual:
+            spec["prune"]["gradual"] = {"epochs": gradual, **recipe.rise}
+        spec["recover"] = {"epochs": recover, "centroid_epochs": 0, **recipe.recover}
+        return self._job(f"cut/{recipe.label}/{sparsity:g}", recipe.label, start, spec)
+
+    def _budget(self, recipe: Recipe) -> tuple[int, int]:
+        """Epochs of the gradual pruning and of the recovery; with a fine-tuning before the same for all."""
+        epochs, recovery = self.settings.epochs, self.settings.recovery
         if recipe.gradual:
-            spec["prune"]["gradual"] = {"epochs": epochs["gradual"], **recipe.rise}
-        else:
-            epochs["gradual"] = 0
-        spec["recover"] = {"epochs": epochs["recover"], "centroid_epochs": 0, **recipe.recover}
-        name = f"cut/{recipe.label}/{sparsity:g}"
-        cut = self._job(name, recipe.label, start, spec, cost=sum(epochs.values()))
-        yield cut
-        for coder in coders(recipe):
-            spec = self._spec(0, coder.quantize, coder.encode)
-            spec["prune"] = {"name": "magnitude", "sparsity": [0.0]}  # it is pruned already
-            spec["recover"] = {"epochs": 0, "centroid_epochs": coder.epochs, **recipe.recover}
-            group = "ours" if recipe in OURS else "rivals"
-            label, cost = coder.label or recipe.label, 1.5 * coder.epochs * coder.points
-            yield self._job(f"code/{recipe.label}/{sparsity:g}/{coder.name}", label, cut, spec, group=group, cost=cost)
+            return (epochs, recovery) if recipe.recovers else (epochs + recovery, 0)
+        return (0, recovery) if recipe.tune else (0, epochs + recovery)
 
     def _spec(
         self,
@@ -202,12 +206,9 @@ class _Seed:
             "encode": encode,
         }
 
-    def _job(
-        self, name: str, label: str, start: Job | None, spec: dict[str, Any], *, group: str = "", cost: float = 0.0
-    ) -> Job:
+    def _job(self, name: str, label: str, start: Job | None, spec: dict[str, Any], *, group: str = "") -> Job:
         """One job; its points' epochs are those of ``start`` and its own (the baseline's do not count)."""
-        own = spec["training"]["epochs"] + spec["recover"]["epochs"] + spec["recover"]["centroid_epochs"]
+        own: int = spec["training"]["epochs"] + spec["recover"]["epochs"] + spec["recover"]["centroid_epochs"]
         own += spec["prune"].get("gradual", {}).get("epochs", 0)
-        before = start.epochs if start else 0
-        from_job = start.name if start else None
-        return Job(f"{self.seed}/{name}", label, group, self.seed, from_job, spec, before + own, cost)
+        before, from_job = (start.epochs, start.name) if start else (0, None)
+        return Job(f"{self.seed}/{name}", label, group, self.seed, from_job, spec, before + own, own)

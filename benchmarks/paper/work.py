@@ -28,14 +28,14 @@ class Place:
     """Where and on what a study works.
 
     Attributes:
-        dataset, data: as ``data.load`` takes them.
+        dataset, files: which images, and where they are, as ``data.load`` takes them.
         architecture: by name.
         folder: of all that jobs leave: runs under way, and bundles that others start from.
         device: as in a JobSpec.
     """
 
     dataset: str
-    data: Path | None
+    files: Path | None
     architecture: str
     folder: Path
     device: str
@@ -43,7 +43,7 @@ class Place:
     @cached_property
     def source(self) -> data.Source:
         """The images, loaded once a process."""
-        return data.load(self.dataset, self.data)
+        return data.load(self.dataset, self.files)
 
     def run(self, job: Job) -> Path:
         """The job's folder."""

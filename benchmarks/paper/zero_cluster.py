@@ -15,8 +15,9 @@ def with_zero(symbols: Symbols) -> Symbols:
     """The same weights with nothing pruned and 0 among the centroids."""
     centroids = np.unique(np.append(symbols.centroids, symbols.centroids.dtype.type(0)))
     labels = np.searchsorted(centroids, symbols.vector())
-    kind = np.uint8 if len(centroids) <= 256 else np.uint16
-    return Symbols(np.ones(len(symbols.keep), np.bool_), labels.astype(kind), centroids)
+    small = len(centroids) <= 256
+    everything = np.ones(len(symbols.keep), np.bool_)
+    return Symbols(everything, labels.astype(np.uint8) if small else labels.astype(np.uint16), centroids)
 
 
 def sizes(symbols: Symbols, shapes: Shapes) -> dict[str, int]:
