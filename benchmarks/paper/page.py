@@ -68,9 +68,8 @@ def write(path: Path, results: Results, heading: Heading) -> None:
         raise SystemExit("there are no results yet: the baseline has not been made")
     found = rows(results)
     plot = path.with_suffix(".svg")
-    lines = curves(found, known, _BELOW)
-    drawn = any(lines.values())
-    if drawn:
+    lines = curves(found, known, _BELOW) or curves(found, known, 100.0)
+    if lines:
         limits = [size for line in lines.values() for size, _ in line]
         half = [(min(limits), known.accuracy - 0.5), (max(limits), known.accuracy - 0.5)]
         plot.write_text(svg.plot({**lines, "half a point": half}, "bytes of the bundle", "accuracy, %", linear_y=True))
@@ -78,7 +77,7 @@ def write(path: Path, results: Results, heading: Heading) -> None:
     parts = [_introduction(results, heading, known), _claims(found, known)]
     for table in all_tables(found, known, paper=paper):
         parts += [f"## {table.title}", *([table.note] if table.note else []), markdown(table.lines)]
-    parts.append(f"## All methods\n\n![accuracy against bytes]({plot.name})" if drawn else "")
+    parts.append(f"## All methods\n\n![accuracy against bytes]({plot.name})" if lines else "")
     path.write_text("\n\n".join(part for part in parts if part) + "\n")
 
 

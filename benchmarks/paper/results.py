@@ -7,12 +7,15 @@ last line that was cut off does not count either.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 Record = dict[str, Any]
+
+_LONGEST = 2**20  # bytes of a line
 
 
 class Results:
@@ -34,8 +37,10 @@ class Results:
         """Keep a record and write it down."""
         whole = {**record, "digest": self._digests[record["job"]]}
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(whole, sort_keys=True) + "\n")
+        line = json.dumps(whole, sort_keys=True) + "\n"
+        with self._path.open("ab+") as file:
+            file.truncate(_whole(file))
+            file.write(line.encode())
         self._take(whole)
 
     @property
@@ -62,6 +67,14 @@ class Results:
         if self._digests.get(record["job"]) == record["digest"]:
             index = record["point"]["index"] if record["type"] == "point" else 0
             self._records[record["type"], record["job"], index] = record
+
+
+def _whole(file: BinaryIO) -> int:
+    """Length of the file without a last line that was cut off."""
+    end = file.seek(0, io.SEEK_END)
+    file.seek(max(0, end - _LONGEST))
+    tail = file.read()
+    return end - len(tail) + tail.rfind(b"\n") + 1
 
 
 def _read(path: Path) -> Iterator[Record]:

@@ -80,9 +80,9 @@ def work(place: Place, job: Job, tell: Tell, *, keep: bool) -> None:
     outcome = run(JobSpec.parse(place.document(job)), inputs, Teller(job, tell))
     seconds = time.perf_counter() - began
     baseline = outcome.baseline.to_json()
-    tell({"type": "done", **job.about(), "spec": job.spec, "seconds": seconds, "baseline": baseline})
     if not keep:
         shutil.rmtree(place.run(job))
+    tell({"type": "done", **job.about(), "spec": job.spec, "seconds": seconds, "baseline": baseline})
 
 
 class Teller(SilentRun):
