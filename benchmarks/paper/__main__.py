@@ -6,6 +6,8 @@ import argparse
 import os
 import signal
 import sys
+from dataclasses import replace
+from itertools import cycle, islice
 from pathlib import Path
 from types import FrameType
 
@@ -31,7 +33,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--results", type=Path, help="the results file; one there is gone on with")
     parser.add_argument("--work", type=Path, help="folder for nets that jobs start from")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes; 0 runs nothing")
-    parser.add_argument("--device", default="cpu", choices=("auto", "cpu", "cuda"))
+    parser.add_argument(
+        "--device", nargs="+", default=["cpu"], choices=("auto", "cpu", "cuda"), help="of the processes, in turns"
+    )
     parser.add_argument("--only", nargs="+", help="run only jobs in whose name one of these occurs, and their starts")
     parser.add_argument("--page", type=Path, help="write the tables to this Markdown file, the plot beside it")
     parser.add_argument("--nncodec", type=Path, help="measure nncodec too; folder of its environment, made if need be")
@@ -51,7 +55,7 @@ def main(arguments: list[str]) -> None:
     """Run what is to be run, and write the page."""
     options = parse(arguments)
     signal.signal(signal.SIGTERM, _stop)  # so that no process outlives this one
-    place = Place(options.dataset, options.data, options.architecture, options.work, options.device)
+    place = Place(options.dataset, options.data, options.architecture, options.work, options.device[0])
     cuts = tuple(options.sparsities) if options.sparsities else study.Settings.cuts
     settings = study.Settings(options.epochs, options.seeds, cuts, place.source.augment)
     jobs = study.jobs(settings)
@@ -59,7 +63,8 @@ def main(arguments: list[str]) -> None:
     known = digests([*jobs, *peers], {"dataset": options.dataset, "architecture": options.architecture})
     results = Results(options.results, known)
     if options.workers:
-        run(study.chosen(jobs, options.only), place, results, options.workers)
+        places = [replace(place, device=device) for device in islice(cycle(options.device), options.workers)]
+        run(study.chosen(jobs, options.only), places, results)
     if options.nncodec:
         nncodec.measure(peers, place, results, options.nncodec)
     if options.page:

@@ -26,15 +26,16 @@ class Worker:
     job: Job | None = None
 
 
-def run(jobs: Sequence[Job], place: Place, results: Results, workers: int) -> None:
+def run(jobs: Sequence[Job], places: Sequence[Place], results: Results) -> None:
     """All jobs that are not done, the first ones first; what fails is recorded, and what depends on it left out.
 
-    A done job is done again where its bundle is gone and a job that is to be done starts from it.
+    A done job is done again where its bundle is gone and a job that is to be done starts from it. There is a process
+    for each of ``places``, which differ in nothing but the device.
     """
+    place = places[0]
     waiting = _to_do(jobs, place, results)
     parents = {job.start for job in jobs}
-    count = min(workers, len(waiting))
-    with _pool(count, place) as pool:
+    with _pool(places[: len(waiting)]) as pool:
         while waiting or any(worker.job for worker in pool):
             under_way = {worker.job.name for worker in pool if worker.job}
             for worker in pool:
@@ -94,12 +95,12 @@ def _hear(worker: Worker, results: Results) -> None:
 
 
 @contextmanager
-def _pool(count: int, place: Place) -> Iterator[list[Worker]]:
+def _pool(places: Sequence[Place]) -> Iterator[list[Worker]]:
     """Processes that end with the block, whatever they are at."""
     context = multiprocessing.get_context("spawn")
     pool: list[Worker] = []
     try:
-        for _ in range(count):
+        for place in places:
             ours, theirs = context.Pipe()
             process = context.Process(target=_serve, args=(theirs, place), daemon=True)
             process.start()

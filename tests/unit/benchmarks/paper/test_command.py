@@ -61,6 +61,6 @@ def test_a_failure_is_told_of_and_what_depends_on_it_is_left_out(
     jobs = study.chosen(study.jobs(study.Settings(epochs=1, cuts=(0.9,))), ["0/clusters/"])
     results = Results(tmp_path / "r.jsonl", {job.name: job.name for job in jobs})
     broken = Place("digits", None, "no_such_net", tmp_path / "work", "cpu")
-    run(jobs, broken, results, 1)
+    run(jobs, [broken], results)
     assert list(results.failed) == ["0/base"]
     assert "LEFT OUT" in capfd.readouterr().err
