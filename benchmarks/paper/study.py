@@ -45,7 +45,7 @@ class Settings:
 
     epochs: int = 10
     seeds: int = 1
-    cuts: tuple[float, ...] = (0.95, 0.98, 0.9, 0.99, 0.8)
+    cuts: tuple[float, ...] = (0.98, 0.95, 0.99, 0.97, 0.9, 0.995)
     augment: dict[str, Any] | None = None
     rate: float = 0.001
 
