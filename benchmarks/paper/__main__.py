@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> None:
         places = [replace(place, device=device) for device in islice(cycle(options.device), options.workers)]
         run(study.chosen(jobs, options.only), places, results)
     if options.nncodec:
-        nncodec.measure(peers, place, results, options.nncodec)
+        nncodec.measure(peers, place, results, options.nncodec.resolve())
     if options.page:
         page.write(options.page, results, page.Heading.of(options, settings))
 

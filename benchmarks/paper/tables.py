@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.paper import published
+from benchmarks.paper.recipes import METHODS
 from benchmarks.paper.rows import Base, Row, at, pick
 from benchmarks.paper.study import CLUSTERS, HIGH, LAMBDAS, RIVAL_SPARSITIES, SPARSITIES, STRONGEST
 
@@ -142,7 +143,7 @@ def smallest(rows: Iterable[Row], base: Base) -> dict[str, Row | None]:
 def method(row: Row) -> str | None:
     """The name under which a row competes; None where it does not."""
     if row.group in ("rivals", "ours"):
-        return row.label
+        return f"{row.label}, recovered" if row.label in METHODS and row.label.startswith("CNET") else row.label
     return PLAIN if row.papers_way and row.label.startswith("CNET") and row.group != "sparsity" else None
 
 

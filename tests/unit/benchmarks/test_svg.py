@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ElementTree
+import xml.etree.ElementTree as ET
 
 import pytest
 
@@ -11,7 +11,7 @@ from benchmarks import svg
 
 
 def _circles(text: str) -> list[tuple[float, float]]:
-    ElementTree.fromstring(text)  # noqa: S314 - our own text, read to see that it is well formed
+    ET.fromstring(text)  # noqa: S314 - our own text, read to see that it is well formed
     found = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', text)
     return [(float(x), float(y)) for x, y in found]
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.paper.claims import all_claims
 from benchmarks.paper.rows import Base, Row
-from benchmarks.paper.study import STRONGEST
+from benchmarks.paper.study import HIGH, STRONGEST
 from benchmarks.paper.tables import LABELS, PLAIN, all_tables, front, smallest
 from tests.unit.benchmarks.paper.made import row
 
@@ -21,7 +21,11 @@ def _good() -> list[Row]:
         rows.append(row("quantized", label, 0.7, 90.0, entropy=7.0 - number, bytes=9000.0))
     sizes = {"separate_npz": 90.0, "zero_npz": 100.0, "separate_compact": 80.0, "zero_compact": 80.0}
     rows.append(row("quantized", STRONGEST, 0.5, 90.9, zero_cluster=sizes, bytes=10_000.0))
-    rows += [row("ramp", "CNET ramp", 0.98, 80.0), row("high", STRONGEST, 0.98, 60.0)]
+    rows.append(row("quantized", STRONGEST, 0.9, 88.0))
+    for sparsity in HIGH:
+        rows.append(row("ramp", "CNET ramp", sparsity, 85.0 if sparsity < 0.98 else 70.0))
+        if sparsity > 0.9:
+            rows.append(row("high", STRONGEST, sparsity, 85.0 if sparsity < 0.97 else 60.0))
     rows += [row("rivals", "L1", 0.95, 90.5, bytes=5000.0), row("rivals", "Smallify", 0.95, 80.0, bytes=10.0)]
     rows.append(row("ours", "Ours", 0.98, 90.6, bytes=1000.0, ratio=200.0))
     return rows
