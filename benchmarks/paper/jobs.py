@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+AT_ONCE = {"epochs": 0}
+"""A gradual pruning that is none."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -49,6 +52,12 @@ def digests(jobs: Sequence[Job], inputs: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, str] = {}
     for job in jobs:
         before = found[job.start] if job.start else ""
-        text = json.dumps([job.spec, before, dict(inputs)], sort_keys=True)
+        text = json.dumps([_bare(job.spec), before, dict(inputs)], sort_keys=True)
         found[job.name] = hashlib.sha256(text.encode()).hexdigest()[:16]
     return found
+
+
+def _bare(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec without what says that pruning is done at once, which is said in more than one way."""
+    prune = {key: value for key, value in spec["prune"].items() if (key, value) != ("gradual", AT_ONCE)}
+    return {**spec, "prune": prune}

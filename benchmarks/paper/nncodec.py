@@ -29,7 +29,7 @@ _TRAINED = "/cut/CNET 0.045/"
 
 def jobs(made: Sequence[Job]) -> list[Job]:
     """One for each net that is measured; they are no runs of the pipeline."""
-    spec = {"nncodec": peers.NNCODEC, "qp": list(QPS)}
+    spec = {"nncodec": peers.NNCODEC, "qp": list(QPS), "prune": {}}
     nets = [job for job in made if _TRAINED in job.name]
     return [replace(net, name=_name(net), label=LABEL, group="rivals", start=net.name, spec=spec) for net in nets]
 

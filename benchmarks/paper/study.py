@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchmarks.paper.jobs import Job
+from benchmarks.paper.jobs import AT_ONCE, Job
 from benchmarks.paper.recipes import METHODS, OURS, Recipe, coders
+from cnet.prune import Gradual
 
 LAMBDAS = (0.005, 0.01, 0.02, 0.03, 0.045)
 STRONGEST = "CNET 0.045"
@@ -28,6 +29,7 @@ KMEANS = {"name": "kmeans", "clusters": [256]}
 NPZ = {"name": "npz"}
 COMPACT = {"name": "compact"}
 COLUMN = {"name": "magnitude", "scope": "column"}
+_ONE_SHOT = {"gradual": AT_ONCE} if Gradual.model_json_schema()["properties"]["epochs"]["minimum"] == 0 else {}
 AS_IT_IS = {"epochs": 0, "centroid_epochs": 0, "reestimate_batch_norm": False}
 
 
@@ -116,6 +118,7 @@ class _Seed:
         method = METHODS[label]
         constant = "ramp" in label  # what grows until the end needs a rate that does not fall meanwhile
         spec = self._spec(self.settings.epochs, NONE, COMPACT, method, constant=constant)
+        spec["prune"] |= _ONE_SHOT
         return self._job(f"tune/{label}", label, self.baseline(), spec)
 
     def paper(self) -> Iterator[Job]:
