@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cnet.quantize import QUANTIZERS
+from cnet.spec import JobSpec
 
 METHODS: dict[str, dict[str, Any]] = {
     **{f"CNET {value:g}": {"name": "cnet", "lambda": value} for value in (0.005, 0.01, 0.02, 0.03, 0.045)},
@@ -19,6 +20,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "Group lasso": {"name": "group_lasso", "lambda": 1e-4},
 }
 """The methods of all fine-tunings by label, JSON forms."""
+
+
+_RATE = {"name": "rate", "lambda": 1.0, "fineness": 2.0}  # coarse steps: of a pruned net little is near zero
 
 
 @dataclass(frozen=True)
@@ -80,17 +84,24 @@ class Recipe:
         yield Recipe("Deep Compression", coders="deep")
 
 
+def _default() -> dict[str, Any]:
+    """The method of a job that names none, its numbers written out: what they are follows the product."""
+    spec = JobSpec.parse({"architecture": {"name": "lenet5"}, "dataset": "any"}).resolved()
+    return spec.to_json()["method"]  # type: ignore[no-any-return]
+
+
 OURS: tuple[Recipe, ...] = (
-    Recipe("CNET gradual", method={"name": "cnet", "lambda": 0.02}, gradual=True),
+    Recipe("Rate and OBD, gradual", method=_RATE, prune={"name": "obd"}, gradual=True, recovers=False, coders="exact"),
+    Recipe("CNET and OBD, gradual", method=METHODS["CNET 0.005"], prune={"name": "obd"}, gradual=True),
     Recipe("OBD gradual", prune={"name": "obd"}, gradual=True),
-    Recipe("Rate gradual", method={"name": "rate", "lambda": 1.0}, gradual=True, recovers=False, coders="exact"),
+    Recipe("CNET gradual, the default", method=_default(), gradual=True),
 )
 """What this project adds: pruning during training, rate-aware training."""
 
-_KMEANS = Coder("kmeans", {"name": "kmeans", "clusters": [32, 8]}, epochs=1, points=2)
+_KMEANS = Coder("kmeans", {"name": "kmeans", "clusters": [32, 16, 8]}, epochs=1, points=3)
 _ECSQ = tuple(Coder(f"ecsq-{step:g}", {"name": "ecsq", "step": step}) for step in (0.5, 1.0))
 _EXACT = Coder("exact", {"name": "kmeans", "clusters": [4096]}, epochs=1)
-_DEEP = {"name": "kmeans", "scope": "layer", "clusters": [32, 8]}
+_DEEP = {"name": "kmeans", "scope": "layer", "clusters": [32, 16, 8]}
 _UNIVERSAL = (0.5, 1.0)
 
 
@@ -100,8 +111,8 @@ def coders(recipe: Recipe) -> Iterator[Coder]:
         yield _EXACT
         return
     if recipe.coders == "deep":
-        yield Coder("layer-huffman", _DEEP, {"name": "huffman"}, epochs=1, points=2)
-        yield Coder("layer-compact", _DEEP, epochs=1, points=2)
+        yield Coder("layer-huffman", _DEEP, {"name": "huffman"}, epochs=1, points=3)
+        yield Coder("layer-compact", _DEEP, epochs=1, points=3)
         if "universal" in QUANTIZERS.names():
             for step in _UNIVERSAL:
                 quantize = {"name": "universal", "step": step}
