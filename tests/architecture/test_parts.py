@@ -30,7 +30,7 @@ PARTS = {
         ARCHITECTURES,
         (
             *("lenet300_100", "lenet5"),
-            *("resnet110", "resnet20", "resnet32", "resnet44", "resnet56"),
+            *("resnet110", "resnet20", "resnet32", "resnet44", "resnet56", "resnet8"),
             "vgg16_cifar",
         ),
     ),
