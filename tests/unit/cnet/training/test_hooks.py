@@ -13,6 +13,7 @@ import torch
 
 from cnet.errors import StoppedError
 from cnet.methods import METHODS, Method, Moment
+from cnet.methods.cnet import Cnet
 from cnet.training.config import Optimizer
 from cnet.training.hooks import Hooks
 from cnet.training.trainer import Stage
@@ -128,15 +129,18 @@ def test_auxiliary_parameters_do_not_decay_and_after_step_is_called_each_step() 
     assert vector[:2].tolist() == [12.0, 1.0]
 
 
-@pytest.mark.parametrize("name", METHODS.names())
-def test_a_gradient_that_a_method_knows_is_that_of_its_penalty(name: str) -> None:
+_STRONG = METHODS.create("cnet", lambda_=0.3)
+_DECAYING = METHODS.create("cnet", lambda_=0.3, decay=0.2)
+
+
+@pytest.mark.parametrize("method", [*map(METHODS.create, METHODS.names()), _STRONG, _DECAYING])
+def test_a_gradient_that_a_method_knows_is_that_of_its_penalty(method: Method) -> None:
     """In value and gradient, up to rounding."""
-    method = METHODS.create(name, **({"lambda_": 0.3} if name == "cnet" else {}))
     random = torch.Generator().manual_seed(0)
     weights = {key: torch.nn.Parameter(torch.randn(4, 3, generator=random)) for key in ("a", "b", "c")}
     moment = Moment(1, 3, 0.5, method.auxiliary(weights), random)
     known = method.penalty_and_gradient(weights, moment)
-    assert (known is not None) == (name == "cnet")
+    assert (known is not None) == isinstance(method, Cnet)
     if known is not None:
         penalty = method.penalty(weights, moment)
         assert penalty is not None
