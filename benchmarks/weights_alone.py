@@ -1,4 +1,4 @@
-"""What a job without data gains by the proximal step of CNET and by low rank: ``python -m benchmarks.weights_alone FILE``.
+"""What a job without data gains by CNET's proximal step and by low rank: ``python -m benchmarks.weights_alone FILE``.
 
 One row a bundle of the checkpoint FILE, 16 clusters, encoder ``compact``: pruning and k-means alone, the proximal step
 before k-means, low rank before k-means. Errors are of the decoded weights against the checkpoint's.
@@ -36,7 +36,7 @@ SPECS: dict[str, dict[str, Any]] = {
 
 
 def errors(weights: Weights, decoded: Weights) -> tuple[float, float]:
-    """Squared error over the weights' own squares: of all weights together, and of each tensor, averaged by its size."""
+    """Squared error over the weights' squares: of all weights together, and of each tensor, averaged by its size."""
     total = power = by_layer = 0.0
     for name in weights.compressible:
         given = weights[name].values().astype(np.float64)
