@@ -11,9 +11,14 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from cnet.picked import picked
 from cnet.registry import Part, Registry
 from cnet.sizes import entropy
 from cnet.symbols import Symbols
+
+
+NORMAL_BITS = 2.05
+"""Differential entropy of a normal distribution of variance 1, in bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +38,10 @@ class Quantizer(Part):
 
     name: str
 
-    #: Whether training may move the centroids; not those of a grid that an encoder makes use of.
-    tunes_centroids: ClassVar[bool] = True
+    @property
+    def tunes_centroids(self) -> bool:
+        """Whether training may move the centroids; not those of a grid that file or encoder make use of."""
+        return True
 
     #: What a search may choose where a job leaves it out: parameters, each with the values to try, from fine to coarse.
     ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
@@ -91,7 +98,7 @@ class Quantizer(Part):
             clusters: one of ``levels()``.
             shapes: shapes of the compressible tensors, in order of w_net; none stands for one vector.
         """
-        codebook = self.quantize(vector[keep], clusters)
+        codebook = self.quantize(picked(vector, keep), clusters)
         return Symbols(keep, codebook.labels, codebook.centroids)
 
 

@@ -18,18 +18,17 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet.encode._layout import segments
-from cnet.encode._values import Grid, typed
-from cnet.errors import CheckpointError
-from cnet.quantize._base import QUANTIZERS, Codebook
+from cnet.encode._values import Grid, numbered
+from cnet.quantize._base import NORMAL_BITS, QUANTIZERS, Codebook
 from cnet.quantize._choice import MOST, Chooser
 from cnet.quantize._scope import Scoped
+from cnet.quantize._sizes import magnitudes
 from cnet.sizes import entropy
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.int32]
 
-_NORMAL_BITS = 2.05  # differential entropy of a normal distribution of variance 1
 _TRELLIS_GAIN = 0.65  # of the squared error
 _ZONE = 0.3  # how much wider than half a step the zone around 0 gets
 _MEMORY = {1: 0, 4: 2, 8: 3, 16: 4, 32: 5, 64: 6, 128: 7}
@@ -46,7 +45,6 @@ class Ecsq(Scoped):
     name: Literal["ecsq"] = "ecsq"
     summary: ClassVar[str] = "Uniform grid, each label chosen by its error and by its bits: the smallest file."
     source: ClassVar[str] = "Gish and Pierce (1968); Marcellin and Fischer (1990)"
-    tunes_centroids: ClassVar[bool] = False
     #: A wider step at the same ``mu`` is a higher price of a bit in squared error, and the cheapest way to fewer bits.
     ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "step": tuple(0.05 * 2 ** (quarter / 4) for quarter in range(26)),
@@ -64,10 +62,15 @@ class Ecsq(Scoped):
         default=32, description="States of the trellis: more cost time and save bytes; 1 is none."
     )
 
+    @property
+    def tunes_centroids(self) -> bool:
+        """No: ``compact`` knows the trellis by its grid."""
+        return False
+
     def nominal_bits(self, clusters: int | None) -> float:
         """Bits of a normal distribution on the grid, less what the price of a bit saves."""
         del clusters
-        return max(_NORMAL_BITS - math.log2(self.step) - 0.25 * math.log2(1 + self.mu), 0.2)
+        return max(NORMAL_BITS - math.log2(self.step) - 0.25 * math.log2(1 + self.mu), 0.2)
 
     def trial(self, values: npt.NDArray[np.float64], clusters: int | None) -> tuple[float, float, float]:
         """As of every quantizer; here values are rounded to the grid one by one, the smallest to zero."""
@@ -117,12 +120,9 @@ class Ecsq(Scoped):
 
     def _unit(self, values: Floats) -> float:
         """Half the step, a number that the values' type holds; 0 where all values are 0 or all but."""
-        top = float(np.max(np.abs(values), initial=0.0))
-        if not np.isfinite(top):
-            raise CheckpointError("weights that are NaN or infinite cannot be quantized", code="not_finite")
+        top, rms = magnitudes(values)
         if top == 0:
             return 0.0
-        rms = top * float(np.sqrt(np.mean(np.square(values / values.dtype.type(top), dtype=np.float64))))
         return float(values.dtype.type(min(max(self.step * rms, top / MOST) / 2, top)))
 
 
@@ -144,6 +144,5 @@ def _refined(vector: Floats, multiples: Ints, unit: float) -> float:
 
 def _symbols(multiples: Ints, unit: float, dtype: np.dtype[Any]) -> Symbols:
     keep = multiples != 0
-    used, labels = np.unique(multiples[keep], return_inverse=True)
-    grid = Grid(dtype.type(unit), used.astype(np.int64))
-    return Symbols(keep, typed(labels, len(used)), grid.centroids())
+    labels, used = numbered(multiples[keep])
+    return Symbols(keep, labels, Grid(dtype.type(unit), used).centroids())
