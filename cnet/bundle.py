@@ -60,6 +60,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -78,6 +79,8 @@ from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
 
 __all__ = ["Bundle", "BundleSizes", "open_bundle", "write_bundle"]
+
+_PIECE = 2**20
 
 
 def open_bundle(source: Source) -> Bundle:
@@ -157,8 +160,29 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
             Tensor(name, dtype, arrays[self._first.get(name, name)]) for name, (dtype, _) in self._rows.items()
         )
         names = self._parsed.tensors.names
-        tied = tuple(tuple(names[index] for index in group) for group in self._parsed.tied)
-        return Weights(tensors, tuple(name for name in names if name in self._compressible), tied)
+        return Weights(tensors, tuple(name for name in names if name in self._compressible), self.tied)
+
+    def described(self, name: str) -> tuple[str, tuple[int, ...]]:
+        """Name of a tensor's element type (``cnet.dtypes``), and its shape."""
+        return self._rows[name]
+
+    @property
+    def tied(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of names that share their values, as in ``Weights``."""
+        names = self._parsed.tensors.names
+        return tuple(tuple(names[index] for index in group) for group in self._parsed.tied)
+
+    @property
+    def raw_bytes(self) -> int:
+        """Bytes of all elements in their own types; tied tensors once."""
+        own = ((dtype, shape) for name, (dtype, shape) in self._rows.items() if name not in self._first)
+        return sum(math.prod(shape) * dtypes.by_name(dtype).numpy.itemsize for dtype, shape in own)
+
+    def pieces(self, name: str) -> Iterator[npt.NDArray[np.generic]]:
+        """A tensor's elements, flat, 2^20 at a time, in the storage type of its own type. Raises BundleError."""
+        count = math.prod(self._rows[name][1])
+        for start in range(0, count, _PIECE):
+            yield self._elements(name, slice(start, min(count, start + _PIECE)))
 
     def verify(self) -> None:
         """Read every byte and decode everything, keeping none of it. Raises BundleError where one is not as written."""
@@ -183,11 +207,17 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
 
     def _tensor(self, name: str) -> npt.NDArray[np.generic]:
         """A new array in the storage type of the tensor's own type."""
-        dtype, shape = self._rows[name]
-        place = self._parsed.places[name]
+        shape = self._rows[name][1]
+        return self._elements(name, slice(0, math.prod(shape))).reshape(shape)
+
+    def _elements(self, name: str, part: slice) -> npt.NDArray[np.generic]:
+        """Some of a tensor's elements, a new array."""
+        dtype, place = self._rows[name][0], self._parsed.places[name].start
         try:
             if self._first.get(name, name) in self._compressible:
-                return dtypes.narrow(self._parts.values(place), dtype).reshape(shape)
-            return self._parts.other(place).view(dtypes.by_name(dtype).numpy).reshape(shape)
+                return dtypes.narrow(self._parts.values(slice(place + part.start, place + part.stop)), dtype)
+            kind = dtypes.by_name(dtype).numpy
+            start, stop = place + part.start * kind.itemsize, place + part.stop * kind.itemsize
+            return self._parts.other(slice(start, stop)).view(kind)
         except FOREIGN as error:
             raise BundleError(f"tensor {name!r} of the bundle cannot be decoded") from error

@@ -15,6 +15,7 @@ from cnet.pipeline.nets import Net
 from cnet.pipeline.plan import Plan, TrainingPlan
 from cnet.pipeline.session import Session
 from cnet.pipeline.store import Store
+from cnet.pipeline.streamed import StreamedMaker, StreamedSession, streams
 from cnet.points import Point
 from cnet.spec import JobSpec
 from cnet.weights import Weights
@@ -73,8 +74,17 @@ def _session(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Session:
         observer.log("this run was started before: going on from its saved state")
     effort = Effort.of(spec, inputs.dataset)
     meter = Meter(observer, effort.total)
-    maker = Maker(plan, net, effort, observer, store, meter, about)
-    return Session(given, plan, net, effort, observer, store, meter, maker)
+    streamed = _streamed(plan, inputs, given)
+    maker = (StreamedMaker if streamed else Maker)(plan, net, effort, observer, store, meter, about)
+    return (StreamedSession if streamed else Session)(given, plan, net, effort, observer, store, meter, maker)
+
+
+def _streamed(plan: Plan, inputs: Inputs, given: Weights | None) -> bool:
+    if given is not None and inputs.dataset is None:
+        return streams(plan, given, inputs.streaming)
+    if inputs.streaming:
+        raise SpecError("a job with a data set needs all weights in memory: do not stream", code="cannot_stream")
+    return False
 
 
 def _check_inputs(spec: JobSpec, inputs: Inputs) -> None:

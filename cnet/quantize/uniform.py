@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet.encode._values import Grid, typed
-from cnet.quantize._base import QUANTIZERS, Codebook, magnitudes
+from cnet.errors import SpecError
+from cnet.quantize._base import QUANTIZERS, Codebook, Parts, magnitudes
 from cnet.quantize._rows import Rows, RowScoped
 from cnet.sweep import Sweep
 
@@ -49,14 +51,25 @@ class Uniform(RowScoped):
             CheckpointError: ``not_finite``, where a value is NaN or infinite.
         """
         most = self.most(clusters)
-        top, _ = magnitudes(values)
-        sizes = np.abs(values)
-        step = top and top * _best_step(sizes / values.dtype.type(top), most)
-        multiples = np.ones(len(values), np.int64)
-        if step:
-            multiples = np.clip(np.rint(sizes / values.dtype.type(step)), 1, most).astype(np.int64)
-        multiples[values < 0] *= -1
-        return _codebook(multiples, step or 1.0, values.dtype)
+        step = _step(lambda: [values], most)
+        return _codebook(_multiples(values, step, most), step or 1.0, values.dtype)
+
+    @property
+    def streams(self) -> bool:
+        """One step for the whole net is found from a histogram."""
+        return self.scope == "network"
+
+    def fitted(self, parts: Parts, clusters: int | None) -> Steps:
+        """The same values for float32 ones that are given part by part.
+
+        Raises:
+            CheckpointError: ``not_finite``.
+            SpecError: each layer or row has a step of its own, which needs all values at once.
+        """
+        if not self.streams:
+            raise SpecError("steps of layers or rows need all weights in memory: do not stream")
+        most = self.most(clusters)
+        return Steps.of(parts, _step(parts, most), most)
 
     def most(self, clusters: int | None) -> int:
         """Half the number of values."""
@@ -77,9 +90,67 @@ class Uniform(RowScoped):
         return rows.sums(sizes * chosen) / rows.sums(chosen * chosen)
 
 
-def _best_step(sizes: npt.NDArray[np.floating], most: int) -> float:
-    """The step, as a part of the largest size 1, whose multiples 1..most are nearest to the sizes on the whole."""
-    counts, edges = np.histogram(sizes, _BINS, (0.0, 1.0))
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Labels by the nearest multiple of a step.
+
+    Attributes:
+        step: 0 where all values are.
+        most: the largest multiple.
+        numbers: the label of each multiple from -most to most.
+        centroids: of the labels.
+    """
+
+    step: float
+    most: int
+    numbers: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
+    centroids: npt.NDArray[np.floating]
+
+    @classmethod
+    def of(cls, parts: Parts, step: float, most: int) -> Steps:
+        """The multiples that occur."""
+        found = np.zeros(2 * most + 1, np.bool_)
+        for part in parts():
+            found[_multiples(part, step, most) + most] = True
+        codebook = _codebook(np.flatnonzero(found) - most, step or 1.0, np.dtype(np.float32))
+        numbers = np.zeros(len(found), np.int64)
+        if codebook.labels is not None:
+            numbers[found] = codebook.labels
+        return cls(step, most, typed(numbers, len(codebook.centroids)), codebook.centroids)
+
+    def labels(self, values: npt.NDArray[np.floating]) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
+        """The labels of some values."""
+        return self.numbers[_multiples(values, self.step, self.most) + self.most]
+
+
+def _multiples(values: npt.NDArray[np.floating], step: float, most: int) -> npt.NDArray[np.int64]:
+    """The nearest multiples, none 0, of steps of one size."""
+    multiples = np.ones(len(values), np.int64)
+    if step:
+        multiples = np.clip(np.rint(np.abs(values) / values.dtype.type(step)), 1, most).astype(np.int64)
+    multiples[values < 0] *= -1
+    return multiples
+
+
+def _step(parts: Parts, most: int) -> float:
+    """The step of least error; 0 where all values are 0. Raises CheckpointError (``not_finite``)."""
+    top = max((magnitudes(part)[0] for part in parts()), default=0.0)
+    if not top:
+        return 0.0
+    counts = np.zeros(_BINS, np.int64)
+    for part in parts():
+        counts += np.histogram(np.abs(part) / part.dtype.type(top), _BINS, (0.0, 1.0))[0]
+    return top * _best_step(counts, most)
+
+
+def _best_step(counts: npt.NDArray[np.int64], most: int) -> float:
+    """The step, as a part of the largest size 1, whose multiples 1..most are nearest to the sizes on the whole.
+
+    Args:
+        counts: of the sizes, in bins of equal width from 0 to 1.
+        most: the largest multiple.
+    """
+    edges = np.linspace(0.0, 1.0, _BINS + 1)
     used = counts > 0
     middles, counts = ((edges[1:] + edges[:-1]) / 2)[used], counts[used]
     steps = _CANDIDATES / most
