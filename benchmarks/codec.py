@@ -1,5 +1,7 @@
 """The codec against its peers: ``python -m benchmarks.codec --checkpoints FOLDER [--quick] [--nncodec FOLDER]``.
 
+``--streaming`` alone prints the figures of a net that is larger than memory is meant to be.
+
 Prints one table a question and, with ``--write``, makes docs/results/codec.md and its plot of them. Every figure is of
 bytes that were decoded and compared in the same run.
 """
@@ -157,6 +159,19 @@ def speed(work: Path, millions: int) -> Table:
     return rows
 
 
+def streaming(work: Path, millions: int) -> Table:
+    """A net as large as memory, through the whole command: from its file to a bundle, and back."""
+    source, bundle, back = work / "large.safetensors", work / "large.npz", work / "back.safetensors"
+    nbytes = inputs.write_large(source, millions)
+    rows = [[f"{nbytes / 1e9:.2f} GB of float32, sparsity .9, k 16", "s", "peak / weights"]]
+    for job, files in {"stream": (source, bundle), "verify": (bundle, bundle), "unpack": (bundle, back)}.items():
+        done = _job(job, *files)
+        names = {"stream": "compress", "verify": "verify", "unpack": "unpack to safetensors"}
+        rows.append([names[job], f"{done['seconds']:.0f}", f"{done['peak'] / nbytes:.3f}"])
+    assert back.stat().st_size > nbytes
+    return rows
+
+
 def _job(job: str, source: Path, target: Path, clusters: int = 16) -> dict[str, float]:
     command = [sys.executable, "-m", "benchmarks.codec_job", job, str(source), str(target), str(clusters)]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
@@ -198,14 +213,22 @@ def main() -> None:
     parser.add_argument("--checkpoints", type=Path, default=ROOT.parent / "shared" / "checkpoints")
     parser.add_argument("--nncodec", type=Path, default=ROOT / ".nncodec", help="folder of nncodec's environment")
     parser.add_argument("--quick", action="store_true", help="no net of 110M weights")
+    parser.add_argument(
+        "--streaming", type=int, nargs="?", const=300, help="only this: a net of so many million weights"
+    )
     parser.add_argument("--write", action="store_true", help="write docs/results/codec.md")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
+        if options.streaming:
+            print(text([streaming(work, options.streaming)]))
+            return
         tables = [same_symbols(options.checkpoints)]
         table, plot = rate_and_error(options.checkpoints, work, peers.nncodec_python(options.nncodec))
         tables += [table, clustering(options.checkpoints)]
         tables += [speed(work, millions) for millions in ((22,) if options.quick else (22, 110))]
+        if not options.quick:
+            tables.append(streaming(work, 300))
         tables.append(corruptions(options.checkpoints, work, 20_000))
     print(text(tables))
     if options.write:
