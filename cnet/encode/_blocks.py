@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from cnet.encode._board import Board, Box
+from cnet.encode._board import Board
 from cnet.encode._coder import Ints, Model, Reader
 from cnet.encode._layout import Piece
 from cnet.encode._levels import LEVELS, Levels, code_levels
@@ -48,20 +48,16 @@ def _mask(reader: Reader, pieces: Sequence[Piece], levels: Sequence[Levels]) -> 
 
 
 def _cells(reader: Reader, models: Sequence[Model], board: Board) -> Bools:
-    found = np.empty(board.piece.sides, np.bool_)
-    for level, boxes in board.boxes():
-        count = sum(map(board.size, boxes))
-        packed = reader.code(models[level], None, -(-count // 8)).astype(np.uint8)
-        _fill(found, boxes, np.unpackbits(packed, count=count).view(np.bool_))
+    found, boxes = np.empty(board.piece.sides, np.bool_), board.boxes()
+    for level in np.unique(boxes.levels).tolist():
+        own = boxes.levels == level
+        sizes = boxes.sizes[own].tolist()
+        packed = reader.code(models[level], None, -(-sum(sizes) // 8)).astype(np.uint8)
+        flat, start = np.unpackbits(packed, count=sum(sizes)).view(np.bool_), 0
+        for (top, bottom, left, right), size in zip(boxes.edges[own].tolist(), sizes, strict=True):
+            found[top:bottom, left:right] = flat[start : start + size].reshape(bottom - top, right - left, -1)
+            start += size
     return found
-
-
-def _fill(cells: Bools, boxes: Sequence[Box], flat: Bools) -> None:
-    start = 0
-    for box in boxes:
-        target = cells[box]
-        cells[box] = flat[start : start + target.size].reshape(target.shape)
-        start += target.size
 
 
 def _magnitudes(reader: Reader, field: npt.NDArray[np.uint8]) -> Ints:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -13,7 +12,6 @@ from cnet.encode._coder import Ints
 from cnet.encode._layout import Piece
 from cnet.encode._levels import LEVELS, Levels
 
-Box = tuple[slice, slice]
 CellT = TypeVar("CellT", bound=np.generic)
 
 
@@ -46,24 +44,38 @@ class Board:
         columns[self.column_order] = np.arange(len(columns))
         return cells.take(rows, axis=0).take(columns, axis=1).reshape(-1)
 
-    def size(self, box: Box) -> int:
-        """Weights of a rectangle."""
-        rows, columns = box
-        return len(range(rows.start, rows.stop)) * len(range(columns.start, columns.stop)) * self.piece.sides[2]
-
-    def boxes(self) -> Iterator[tuple[int, list[Box]]]:
-        """Each level that occurs, ascending, with its rectangles."""
-        found: dict[int, list[Box]] = {}
-        columns = _runs(self.columns)
-        for row, row_part in _runs(self.rows):
-            for column, column_part in columns:
-                level = min(max(self.base + row + column, 0), LEVELS - 1)
-                found.setdefault(level, []).append((row_part, column_part))
-        yield from sorted(found.items())
+    def boxes(self) -> Boxes:
+        """The rectangles, those of lower levels first, then by row and column."""
+        rows, columns = _edges(self.rows), _edges(self.columns)
+        levels = self.base + self.rows[rows[:-1], None] + self.columns[None, columns[:-1]]
+        flat = np.clip(levels, 0, LEVELS - 1).reshape(-1)
+        row, column = np.divmod(np.arange(len(flat)), len(columns) - 1)
+        edges = np.column_stack((rows[row], rows[row + 1], columns[column], columns[column + 1]))
+        order = np.argsort(flat, kind="stable")
+        return Boxes(flat[order], edges[order], self.piece.sides[2])
 
 
-def _runs(ordered: Ints) -> list[tuple[int, slice]]:
-    """Each distinct number of an ascending array and where it stands."""
-    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
-    stops = [*starts[1:].tolist(), len(ordered)]
-    return [(int(ordered[start]), slice(int(start), stop)) for start, stop in zip(starts, stops, strict=True)]
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Rectangles of a board.
+
+    Attributes:
+        levels: shape (boxes,).
+        edges: first row and the one after the last, and the same of columns, shape (boxes, 4).
+        positions: weights of each row and column.
+    """
+
+    levels: Ints
+    edges: npt.NDArray[np.intp]
+    positions: int
+
+    @property
+    def sizes(self) -> npt.NDArray[np.intp]:
+        """Weights of each."""
+        sides = self.edges[:, 1::2] - self.edges[:, ::2]
+        return sides[:, 0] * sides[:, 1] * self.positions
+
+
+def _edges(ordered: Ints) -> npt.NDArray[np.intp]:
+    """Where the runs of equal numbers in an ascending array begin, and its end."""
+    return np.append(np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1)), len(ordered))

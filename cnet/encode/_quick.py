@@ -9,7 +9,6 @@ The mask stream begins with the levels (``_levels``), after their length.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,12 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.encode import _fit
-from cnet.encode._board import Board, Box
+from cnet.encode._board import Board
 from cnet.encode._coder import Ints, Reader, Writer
 from cnet.encode._digits import pack_numbers, unpack_numbers
 from cnet.encode._layout import Piece
 from cnet.encode._levels import Levels, code_levels
 from cnet.encode._runs import pack_places, unpack_places
+from cnet.encode._segment import by_piece
 from cnet.encode._varint import put, take
 from cnet.picked import picked
 
@@ -41,8 +41,7 @@ def write(pieces: Sequence[Piece], keep: Bools, numbers: Ints) -> tuple[bytes, b
     at = np.flatnonzero(keep)
     sizes = np.zeros(len(keep), np.float32)
     sizes[at] = np.abs(numbers)
-    origin = pieces[0].start
-    levels = _fit.start(pieces, [sizes[p.start - origin : p.start - origin + p.size] for p in pieces], kernels=False)
+    levels = _fit.start(pieces, by_piece(pieces, sizes), kernels=False)
     writer = Writer()
     code_levels(writer, pieces, levels)
     head = writer.finish()
@@ -81,40 +80,44 @@ class _Row:
 
     Attributes:
         boards: one a piece.
-        boxes: each rectangle's board, and its place in it, in order.
-        ends: of each level's cells, ascending.
+        boxes: each rectangle's board and edges, in order.
+        stops: where each rectangle's cells end.
+        ends: where each level's cells end.
     """
 
     boards: list[Board]
-    boxes: list[tuple[int, Box]]
+    boxes: list[tuple[int, list[int]]]
+    stops: list[int]
     ends: list[int]
 
     @classmethod
     def of(cls, pieces: Sequence[Piece], levels: Sequence[Levels]) -> _Row:
         boards = [Board.of(piece, level) for piece, level in zip(pieces, levels, strict=True)]
-        found: dict[int, list[tuple[int, Box]]] = {}
-        for index, board in enumerate(boards):
-            for level, boxes in board.boxes():
-                found.setdefault(level, []).extend(zip(itertools.repeat(index), boxes, strict=False))
-        ordered = [found[level] for level in sorted(found)]
-        sizes = [sum(boards[index].size(box) for index, box in part) for part in ordered]
-        return cls(boards, list(itertools.chain.from_iterable(ordered)), np.cumsum(sizes).tolist())
+        found = [board.boxes() for board in boards]
+        flat = np.concatenate([boxes.levels for boxes in found])
+        order = np.argsort(flat, kind="stable")
+        stops = np.cumsum(np.concatenate([boxes.sizes for boxes in found])[order])
+        index = np.repeat(np.arange(len(boards)), [len(boxes.levels) for boxes in found])[order]
+        edges = np.concatenate([boxes.edges for boxes in found])[order]
+        last = np.append(np.diff(flat[order]) > 0, [True])
+        boxes = list(zip(index.tolist(), edges.tolist(), strict=True))
+        return cls(boards, boxes, stops.tolist(), stops[last].tolist())
 
     def gathered(self, flat: Narrow) -> Narrow:
         """The weights of the segment in the order of the row."""
-        origin = self.boards[0].piece.start
         cells = [
-            board.sorted(flat[board.piece.start - origin : board.piece.start - origin + board.piece.size])
-            for board in self.boards
+            board.sorted(part)
+            for board, part in zip(self.boards, by_piece([board.piece for board in self.boards], flat), strict=True)
         ]
-        return np.concatenate([cells[index][box].reshape(-1) for index, box in self.boxes])
+        return np.concatenate(
+            [cells[index][top:bottom, left:right].reshape(-1) for index, (top, bottom, left, right) in self.boxes]
+        )
 
     def scattered(self, row: Narrow) -> Narrow:
         """The inverse of ``gathered``."""
         cells = [np.empty(board.piece.sides, row.dtype) for board in self.boards]
         start = 0
-        for index, box in self.boxes:
-            target = cells[index][box]
-            cells[index][box] = row[start : start + target.size].reshape(target.shape)
-            start += target.size
+        for (index, (top, bottom, left, right)), stop in zip(self.boxes, self.stops, strict=True):
+            cells[index][top:bottom, left:right] = row[start:stop].reshape(bottom - top, right - left, -1)
+            start = stop
         return np.concatenate([board.restored(each) for board, each in zip(self.boards, cells, strict=True)])

@@ -73,8 +73,11 @@ class _Table:
 
     @classmethod
     def of(cls, bounds: npt.NDArray[np.float32]) -> _Table:
-        inside = np.bincount(_cells(bounds), minlength=2 * _HALF)
-        return cls(bounds, (np.cumsum(inside) - inside).astype(np.uint16), inside > 0)
+        cells = _cells(bounds)
+        widths = np.diff(cells, prepend=-1, append=2 * _HALF - 1)
+        unsure = np.zeros(2 * _HALF, np.bool_)
+        unsure[cells] = True
+        return cls(bounds, np.repeat(np.arange(len(widths), dtype=np.uint16), widths), unsure)
 
     def labels(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
         """How many bounds are below each value."""
