@@ -56,7 +56,4 @@ def nothing_left(requested: float, name: str) -> str:
 def about_clusters(symbols: SymbolParts, requested: int | None) -> Iterator[str]:
     """Warnings about a codebook; ``requested`` is the cluster count that was asked for."""
     if requested is not None and symbols.clusters is not None and symbols.clusters < requested:
-        yield (
-            f"warning: {requested} clusters were asked for, but the weights left have only {symbols.clusters} "
-            "distinct values; they are kept exactly"
-        )
+        yield f"warning: {requested} clusters were asked for, but the weights left need only {symbols.clusters} of them"

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cnet.errors import CheckpointError, SpecError
+from cnet.errors import SpecError
 from cnet.picked import picked
 from cnet.registry import Part, Registry
 from cnet.symbols import Symbols
@@ -91,20 +91,6 @@ class Quantizer(Part):
         """
         codebook = self.quantize(picked(vector, keep), clusters)
         return Symbols(keep, codebook.labels, codebook.centroids)
-
-
-def magnitudes(values: npt.NDArray[np.floating]) -> tuple[float, float]:
-    """The largest size and the root mean square of ``values``, any shape; 0 where there are none.
-
-    Raises:
-        CheckpointError: ``not_finite``, where a value is NaN or infinite.
-    """
-    top = float(np.max(np.abs(values), initial=0.0))
-    if not np.isfinite(top):
-        raise CheckpointError("weights that are NaN or infinite cannot be quantized", code="not_finite")
-    if top == 0:
-        return 0.0, 0.0
-    return top, top * float(np.sqrt(np.mean(np.square(values / values.dtype.type(top), dtype=np.float64))))
 
 
 QUANTIZERS: Registry[Quantizer] = Registry("quantizer", "cnet.quantize")

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.encode._values import typed
+from cnet.encode._values import numbered
 from cnet.local import Scales, rows_of
-from cnet.quantize._base import magnitudes
 from cnet.quantize._scope import Layered
+from cnet.quantize._sizes import magnitudes
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]
@@ -105,7 +105,7 @@ class RowScoped(Layered):
         magnitudes(vector[keep])
         keep = keep & (vector != 0)
         sizes = rows_of(shapes)
-        multiples, factors = [np.empty(0, np.int64)], np.ones(len(sizes), vector.dtype)
+        multiples, factors = [np.empty(0, np.int16)], np.ones(len(sizes), vector.dtype)
         weight = row = 0
         for shape in shapes:  # tensor by tensor, for the sake of memory
             own = rows_of([shape])
@@ -113,13 +113,13 @@ class RowScoped(Layered):
             found, factors[these] = self._scaled(vector[part], keep[part], own, clusters)
             multiples.append(found)
             weight, row = part.stop, these.stop
-        used, labels = np.unique(np.concatenate(multiples), return_inverse=True)
+        labels, used = numbered(np.concatenate(multiples))
         local = Scales(factors, sizes) if len(sizes) else None
-        return Symbols(keep, typed(labels, len(used)), used.astype(vector.dtype), local)
+        return Symbols(keep, labels, used.astype(vector.dtype), local)
 
     def _scaled(
         self, vector: Floats, keep: npt.NDArray[np.bool_], sizes: npt.NDArray[np.int64], clusters: int | None
-    ) -> tuple[npt.NDArray[np.int64], Floats]:
+    ) -> tuple[npt.NDArray[np.int16], Floats]:
         """The multiples of one tensor's kept weights, and the factors of all its rows, 1 where a row is empty."""
         factors = np.ones(len(sizes), vector.dtype)
         counts = keep.reshape(len(sizes), -1).sum(axis=1, dtype=np.int64) if len(sizes) else sizes
@@ -129,7 +129,7 @@ class RowScoped(Layered):
         steps = self.steps(absolute / rows.spread(tops), rows, clusters) * tops
         factors[counts > 0] = _short(steps, self.most(clusters), vector.dtype)
         multiples = np.clip(np.rint(absolute / rows.spread(factors[counts > 0])), 1, self.most(clusters))
-        return np.where(values < 0, -multiples, multiples).astype(np.int64), factors
+        return np.where(values < 0, -multiples, multiples).astype(np.int16), factors
 
 
 def _short(steps: Doubles, most: int, dtype: np.dtype[Any]) -> Floats:

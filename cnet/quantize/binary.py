@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.encode._values import typed
-from cnet.quantize._base import QUANTIZERS, Codebook, magnitudes
+from cnet.encode._values import numbered
+from cnet.quantize._base import QUANTIZERS, Codebook
 from cnet.quantize._rows import Rows, RowScoped
+from cnet.quantize._sizes import chunks, magnitudes
 
 Floats = npt.NDArray[np.floating]
 
@@ -40,10 +41,11 @@ class Binary(RowScoped):
             CheckpointError: ``not_finite``, where a value is NaN or infinite.
         """
         top, _ = magnitudes(values)
-        sizes = np.abs(values / values.dtype.type(top or 1))
-        scale = values.dtype.type(top * float(np.mean(sizes, dtype=np.float64)) if top else 0.0)
-        used, labels = np.unique(np.where(values < 0, -scale, scale), return_inverse=True)
-        return Codebook(typed(labels, len(used)), used)
+        relative = (np.abs(part / values.dtype.type(top or 1)) for part in chunks(values))
+        total = sum(float(np.sum(part, dtype=np.float64)) for part in relative)
+        scale = values.dtype.type(top * (total / max(1, len(values))))
+        labels, used = numbered(np.where(values < 0, np.int8(-1), np.int8(1)))
+        return Codebook(labels, used.astype(values.dtype) * scale)
 
     def steps(self, sizes: Floats, rows: Rows, clusters: int | None) -> npt.NDArray[np.float64]:  # noqa: ARG002
         """The mean size of each row."""

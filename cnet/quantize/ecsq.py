@@ -17,10 +17,11 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet.encode._layout import segments
-from cnet.encode._values import Grid, typed
-from cnet.quantize._base import QUANTIZERS, Codebook, magnitudes
+from cnet.encode._values import Grid, numbered
+from cnet.quantize._base import QUANTIZERS, Codebook
 from cnet.quantize._choice import MOST, Chooser
 from cnet.quantize._scope import Scoped
+from cnet.quantize._sizes import magnitudes
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]
@@ -114,6 +115,5 @@ def _refined(vector: Floats, multiples: Ints, unit: float) -> float:
 
 def _symbols(multiples: Ints, unit: float, dtype: np.dtype[Any]) -> Symbols:
     keep = multiples != 0
-    used, labels = np.unique(multiples[keep], return_inverse=True)
-    grid = Grid(dtype.type(unit), used.astype(np.int64))
-    return Symbols(keep, typed(labels, len(used)), grid.centroids())
+    labels, used = numbered(multiples[keep])
+    return Symbols(keep, labels, Grid(dtype.type(unit), used).centroids())

@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.encode._values import Grid, typed
+from cnet.encode._values import Grid, numbered, typed
 from cnet.errors import SpecError
-from cnet.quantize._base import QUANTIZERS, Codebook, Parts, magnitudes
+from cnet.quantize._base import QUANTIZERS, Codebook, Parts
 from cnet.quantize._rows import Rows, RowScoped
+from cnet.quantize._sizes import chunks, magnitudes
 from cnet.sweep import Sweep
 
 Bits = Annotated[int, Field(ge=1, le=8)]
@@ -51,8 +52,9 @@ class Uniform(RowScoped):
             CheckpointError: ``not_finite``, where a value is NaN or infinite.
         """
         most = self.most(clusters)
-        step = _step(lambda: [values], most)
-        return _codebook(_multiples(values, step, most), step or 1.0, values.dtype)
+        step = _step(lambda: chunks(values), most)
+        multiples = [np.empty(0, np.int16), *(_multiples(part, step, most) for part in chunks(values))]
+        return _codebook(np.concatenate(multiples), step, values.dtype)
 
     @property
     def streams(self) -> bool:
@@ -95,7 +97,7 @@ class Steps:
     """Labels by the nearest multiple of a step.
 
     Attributes:
-        step: 0 where all values are.
+        step: positive.
         most: the largest multiple.
         numbers: the label of each multiple from -most to most.
         centroids: of the labels.
@@ -112,7 +114,7 @@ class Steps:
         found = np.zeros(2 * most + 1, np.bool_)
         for part in parts():
             found[_multiples(part, step, most) + most] = True
-        codebook = _codebook(np.flatnonzero(found) - most, step or 1.0, np.dtype(np.float32))
+        codebook = _codebook((np.flatnonzero(found) - most).astype(np.int16), step, np.dtype(np.float32))
         numbers = np.zeros(len(found), np.int64)
         if codebook.labels is not None:
             numbers[found] = codebook.labels
@@ -123,24 +125,22 @@ class Steps:
         return self.numbers[_multiples(values, self.step, self.most) + self.most]
 
 
-def _multiples(values: npt.NDArray[np.floating], step: float, most: int) -> npt.NDArray[np.int64]:
+def _multiples(values: npt.NDArray[np.floating], step: float, most: int) -> npt.NDArray[np.int16]:
     """The nearest multiples, none 0, of steps of one size."""
-    multiples = np.ones(len(values), np.int64)
-    if step:
-        multiples = np.clip(np.rint(np.abs(values) / values.dtype.type(step)), 1, most).astype(np.int64)
-    multiples[values < 0] *= -1
+    nearest = np.clip(np.rint(np.abs(values) / values.dtype.type(step)), 1, most)
+    multiples: npt.NDArray[np.int16] = np.where(values < 0, -nearest, nearest).astype(np.int16)
     return multiples
 
 
 def _step(parts: Parts, most: int) -> float:
-    """The step of least error; 0 where all values are 0. Raises CheckpointError (``not_finite``)."""
+    """The step of least error; 1 where all values are 0. Raises CheckpointError (``not_finite``)."""
     top = max((magnitudes(part)[0] for part in parts()), default=0.0)
     if not top:
-        return 0.0
+        return 1.0
     counts = np.zeros(_BINS, np.int64)
     for part in parts():
         counts += np.histogram(np.abs(part) / part.dtype.type(top), _BINS, (0.0, 1.0))[0]
-    return top * _best_step(counts, most)
+    return top * _best_step(counts, most) or 1.0
 
 
 def _best_step(counts: npt.NDArray[np.int64], most: int) -> float:
@@ -166,8 +166,8 @@ def _nearest(
     return np.clip(np.rint(sizes / step), 1, most)
 
 
-def _codebook(multiples: npt.NDArray[np.int64], step: float, dtype: np.dtype[Any]) -> Codebook:
-    used, labels = np.unique(multiples, return_inverse=True)
+def _codebook(multiples: npt.NDArray[np.int16], step: float, dtype: np.dtype[Any]) -> Codebook:
+    labels, used = numbered(multiples)
     centroids = Grid(dtype.type(step), used).centroids()
     distinct, places = np.unique(centroids, return_inverse=True)
     return Codebook(typed(places[labels], len(distinct)), distinct)

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.encode._values import Grid, typed
+from cnet.encode._values import Grid, numbered
 from cnet.local import Dither
-from cnet.quantize._base import QUANTIZERS, Codebook, Quantizer, magnitudes
+from cnet.quantize._base import QUANTIZERS, Codebook, Quantizer
+from cnet.quantize._sizes import chunks, magnitudes
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]
@@ -52,9 +53,10 @@ class Universal(Quantizer):
 
     def quantize(self, values: Floats, clusters: int | None) -> Codebook:  # noqa: ARG002 - the contract's
         """Labels and centroids of ``values`` without their places: the lattice's nearest point that is not 0."""
-        step = self._step(values)
-        sizes = np.maximum(np.rint(np.abs(values.astype(np.float64)) / (step or 1.0)), 1)
-        return Codebook(*_codebook(np.where(values < 0, -sizes, sizes), step or 1.0, values.dtype))
+        step = self._step(values) or 1.0
+        points = _nearest(values, step)
+        points[points == 0] = np.where(values[points == 0] < 0, -1, 1)
+        return Codebook(*_codebook(points, step, values.dtype))
 
     def symbols(
         self,
@@ -74,10 +76,8 @@ class Universal(Quantizer):
             return Symbols(np.zeros_like(keep), np.empty(0, np.uint8), np.empty(0, vector.dtype))
         if self.dither:
             dither = Dither(self.seed, step)
-            points = 2 * self._cells(values, dither, np.flatnonzero(keep)) + 1
-            return Symbols(keep, *_codebook(points, step / 2, vector.dtype), dither)
-        last = _room(step, vector.dtype)
-        points = np.clip(np.rint(values.astype(np.float64) / step), -last, last)
+            return Symbols(keep, *_codebook(_middles(values, keep, dither), step / 2, vector.dtype), dither)
+        points = _nearest(values, step)
         kept = keep.copy()
         kept[keep] = points != 0
         return Symbols(kept, *_codebook(points[points != 0], step, vector.dtype))
@@ -90,11 +90,26 @@ class Universal(Quantizer):
         least, most = 2 * float(np.finfo(values.dtype).smallest_subnormal), _largest(values.dtype) / 4
         return 2 * float(values.dtype.type(min(max(self.step * rms, top / _MOST, least), most) / 2))
 
-    def _cells(self, values: Floats, dither: Dither, places: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
-        """The cell of each weight, 0 being that from 0 to the step, with dither added."""
-        last = _room(dither.step, values.dtype) - 1
-        cells: npt.NDArray[np.float64] = np.floor((values.astype(np.float64) + dither.numbers(places)) / dither.step)
-        return np.clip(cells, -last - 1, last)
+
+def _nearest(values: Floats, step: float) -> npt.NDArray[np.int32]:
+    """The nearest multiples of the step."""
+    last = _room(step, values.dtype)
+    parts = [np.clip(np.rint(part.astype(np.float64) / step), -last, last) for part in chunks(values)]
+    return np.concatenate([np.empty(0, np.int32), *(part.astype(np.int32) for part in parts)])
+
+
+def _middles(values: Floats, keep: npt.NDArray[np.bool_], dither: Dither) -> npt.NDArray[np.int32]:
+    """The middle, in half steps, of the cell in which each weight is with its dither added."""
+    last = _room(dither.step, values.dtype) - 1
+    middles = np.empty(len(values), np.int32)
+    start = weight = 0
+    for part in chunks(keep):
+        places = np.flatnonzero(part)
+        these = slice(start, start + len(places))
+        cells = np.floor((values[these].astype(np.float64) + dither.numbers(places + weight)) / dither.step)
+        middles[these] = 2 * np.clip(cells, -last - 1, last) + 1
+        start, weight = these.stop, weight + len(part)
+    return middles
 
 
 def _largest(dtype: np.dtype[Any]) -> float:
@@ -107,7 +122,7 @@ def _room(step: float, dtype: np.dtype[Any]) -> float:
     return min(2.0 * _MOST, float(np.floor(_largest(dtype) / step * (1 - 1e-6))))
 
 
-def _codebook(points: npt.NDArray[np.floating], unit: float, dtype: np.dtype[Any]) -> tuple[Any, Floats]:
+def _codebook(points: npt.NDArray[np.int32], unit: float, dtype: np.dtype[Any]) -> tuple[Any, Floats]:
     """Labels and centroids of whole multiples of ``unit``."""
-    used, labels = np.unique(points.astype(np.int64), return_inverse=True)
-    return typed(labels, len(used)), Grid(dtype.type(unit), used).centroids()
+    labels, used = numbered(points)
+    return labels, Grid(dtype.type(unit), used).centroids()

@@ -158,3 +158,14 @@ def test_values_without_places_take_the_nearest_point_that_is_not_nought() -> No
     codebook = QUANTIZERS.create("universal", step=1.0 / rms(values)).quantize(values, None)
 
     np.testing.assert_allclose(codebook.centroids[codebook.labels], [-3, -1, 1, 1, 1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("dither", [True, False])
+def test_large_nets_are_as_exact_as_small_ones(dither: bool) -> None:
+    """What is done a million weights at a time has its right place beyond the first million too."""
+    values = np.random.default_rng(5).normal(size=2**20 + 9000).astype(np.float32)
+    keep = np.arange(len(values)) % 7 > 2
+    symbols = QUANTIZERS.create("universal", step=0.5, dither=dither).symbols(values, keep, None)
+    width = 0.5 * rms(values[keep])
+
+    assert np.max(np.abs(symbols.vector() - values)[keep]) <= width / 2 * (1 + 1e-5)
