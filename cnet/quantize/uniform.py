@@ -137,10 +137,11 @@ def _step(parts: Parts, most: int) -> float:
     top = max((magnitudes(part)[0] for part in parts()), default=0.0)
     if not top:
         return 1.0
-    counts = np.zeros(_BINS, np.int64)
+    counts, least = np.zeros(_BINS, np.int64), 0.0
     for part in parts():
+        least = float(np.finfo(part.dtype).smallest_subnormal)  # the step is to be no 0 of this type
         counts += np.histogram(np.abs(part) / part.dtype.type(top), _BINS, (0.0, 1.0))[0]
-    return top * _best_step(counts, most) or 1.0
+    return max(top * _best_step(counts, most), least)
 
 
 def _best_step(counts: npt.NDArray[np.int64], most: int) -> float:
