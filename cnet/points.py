@@ -104,6 +104,8 @@ class Point:
         mse: over w_net, of the decoded weights against those just before pruning.
         sha256: of the bundle's file, hex.
         layers: one row a compressible tensor, in order of w_net.
+        quantizer, step, mu: which one, and its parameters of these names, None where it has none; of points that were
+            recorded before these were, None.
     """
 
     index: int
@@ -123,6 +125,9 @@ class Point:
     mse: float
     sha256: str
     layers: tuple[LayerResult, ...] = ()
+    quantizer: str | None = None
+    step: float | None = None
+    mu: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The contract's Point, without ``bundle_url`` and without the rows a layer."""

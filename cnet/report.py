@@ -18,8 +18,7 @@ COLUMNS = (
         "bits_per_parameter",
         "label_entropy",
         *(f"bytes_{part}" for part in _PARTS),
-        "mse",
-        "sha256",
+        *("mse", "sha256", "quantizer", "step", "mu"),
         "selected",
     ),
 )

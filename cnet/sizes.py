@@ -76,7 +76,7 @@ def label_entropy(symbols: Symbols) -> float | None:
 
 
 def entropy(populations: npt.NDArray[np.integer]) -> float:
-    """Bits a label: the sum of -p log2 p over how often each label occurs."""
+    """The sum of -p log2 p over populations, in bits; 0 where all are empty."""
     shares = populations[populations > 0] / max(1, int(np.sum(populations)))
     return float(-np.sum(shares * np.log2(shares))) + 0.0
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cnet.observer import Observer
-from cnet.pipeline.plan import Plan, TrainingPlan
-from cnet.search import SEARCH_STEPS, searches
+from cnet.pipeline.plan import TrainingPlan
+from cnet.search import Grid
 from cnet.spec import JobSpec
 from cnet.training.datasets import Dataset
 
@@ -22,7 +22,10 @@ _PRUNE, _QUANTIZE, _ENCODE = 10.0, 30.0, 50.0
 
 @dataclass(frozen=True)
 class Effort:
-    """Expected cost of each step of a run; a step that the run does not have costs nothing."""
+    """Expected cost of each step of a run; a step that the run does not have costs nothing.
+
+    A search counts with as many sparsities and points as it makes at most; it mostly ends before.
+    """
 
     baseline: float
     finetune: float
@@ -30,7 +33,7 @@ class Effort:
     centroids: float
     evaluate: float
     sparsities: int
-    levels: int
+    points: int
     gradual: float = 0.0
     prune: float = _PRUNE
     quantize: float = _QUANTIZE
@@ -39,11 +42,10 @@ class Effort:
     @classmethod
     def of(cls, spec: JobSpec, dataset: Dataset | None) -> Effort:
         """The costs of the run of ``spec``."""
-        plan, training = Plan.of(spec), TrainingPlan.of(spec)
-        sparsities = SEARCH_STEPS if searches(spec) else len(plan.pruner.sparsity)
-        levels = len(plan.quantizer.levels())
+        grid, training = Grid.of(spec), TrainingPlan.of(spec)
+        sparsities, points = grid.most_sparsities, grid.most_points
         if training is None or dataset is None:
-            return cls(0.0, 0.0, 0.0, 0.0, 0.0, sparsities, levels)
+            return cls(0.0, 0.0, 0.0, 0.0, 0.0, sparsities, points)
         epoch = _TRAIN_IMAGE * len(dataset.y_train)
         return cls(
             baseline=0.0 if spec.checkpoint else epoch * training.baseline.epochs,
@@ -52,7 +54,7 @@ class Effort:
             centroids=epoch * training.centroids.epochs,
             evaluate=float(len(dataset.y_test)),
             sparsities=sparsities,
-            levels=levels,
+            points=points,
             gradual=epoch * training.gradual.epochs,
         )
 
@@ -61,24 +63,24 @@ class Effort:
         """Cost of one point, once its sparsity's weights exist."""
         return self.quantize + self.centroids + self.encode + self.evaluate
 
-    def until_point(self, points: int) -> float:
-        """Cost of a sparsity up to and with its first so many points."""
-        return self.gradual + self.prune + self.recover + self.evaluate + points * self.per_point
-
     @property
     def per_sparsity(self) -> float:
-        """Cost of one sparsity and all of its points."""
-        return self.until_point(self.levels)
+        """Cost of one sparsity's weights."""
+        return self.gradual + self.prune + self.recover + self.evaluate
 
     @property
     def before_points(self) -> float:
         """Cost of all that comes before the first sparsity."""
         return self.baseline + self.evaluate + self.finetune
 
+    def until(self, sparsities: int, points: int) -> float:
+        """Cost of a run up to and with so many sparsities and points."""
+        return self.before_points + sparsities * self.per_sparsity + points * self.per_point
+
     @property
     def total(self) -> float:
         """Cost of the whole run."""
-        return self.before_points + self.sparsities * self.per_sparsity
+        return self.until(self.sparsities, self.points)
 
 
 class Meter:

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.mapped import chunks
-from cnet.search import searches
+from cnet.search import open_document
 from cnet.spec import JobSpec
 from cnet.training.datasets import Dataset
 from cnet.weights import Weights
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 """Rises when the saved state of a run changes its meaning, so that no release goes on from another's."""
 
 _PART = 2**20
@@ -26,12 +26,9 @@ _NOT_IN_BUNDLES = ("name", "labels", "checkpoint", "dataset", "time_limit")
 def spec_document(spec: JobSpec) -> dict[str, Any]:
     """The resolved spec less what does not change a bundle's weights: names, labels, ids, the time limit.
 
-    A sparsity that is searched for is left out: the pruner's default would read as what was asked for.
+    What is searched for is left out: the defaults would read as what was asked for.
     """
-    document = spec.resolved().to_json()
-    if searches(spec):
-        del document["prune"]["sparsity"]
-    return {key: value for key, value in document.items() if key not in _NOT_IN_BUNDLES}
+    return {key: value for key, value in open_document(spec).items() if key not in _NOT_IN_BUNDLES}
 
 
 def weights_digest(weights: Weights) -> str:

@@ -81,7 +81,7 @@ class Maker:
         if self.net is not None:
             vector += 0  # training leaves -0.0 in pinned places; only a checkpoint's own is a value to keep
         shapes = [pruned.weights[name].shape for name in pruned.weights.compressible]
-        symbols = self.plan.quantizer.symbols(vector, vector != 0, request.clusters, shapes)
+        symbols = request.quantizer.symbols(vector, vector != 0, request.clusters, shapes)
         for sentence in advice.about_clusters(symbols, request.clusters):
             self.observer.log(sentence)
         self.meter.advance(self.effort.quantize)
@@ -90,7 +90,7 @@ class Maker:
         if self.net is not None:
             within = self.meter.within(self.effort.centroids)
             run = Run(self.store.training(_name(request)), within, pruned.teacher)
-            weights, symbols = self.net.tune_centroids(weights, symbols, run)
+            weights, symbols = self.net.tune_centroids(weights, symbols, run, request.quantizer)
         self.meter.advance(self.effort.centroids)
         return weights, symbols
 
@@ -133,6 +133,7 @@ class Maker:
         return {
             "sparsity_requested": request.sparsity,
             "clusters_requested": request.clusters,
+            **_chosen(request, self.about),
             **measured.summary(),
             "baseline": baseline.to_json(),
         }
@@ -140,6 +141,12 @@ class Maker:
     def _step(self, phase: str) -> None:
         check_stop(self.observer)
         self.observer.phase(phase)
+
+
+def _chosen(request: Request, about: dict[str, Any]) -> dict[str, Any]:
+    """The quantizer, where the spec in the manifest does not say it because a search chose it."""
+    quantizer = request.quantizer.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return {} if quantizer == about["spec"].get("quantize") else {"quantize": quantizer}
 
 
 def same(one: Weights, other: Weights) -> bool:

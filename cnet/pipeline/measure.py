@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cnet import dtypes, mapped, sizes
 from cnet.bundle import BundleSizes
 from cnet.points import BaselineResult, LayerResult, PartBytes, Point
+from cnet.quantize import Quantizer
 from cnet.symbols import Symbols
 from cnet.weights import Weights
 
@@ -47,6 +48,7 @@ class Request:
     index: int
     sparsity: float
     clusters: int | None
+    quantizer: Quantizer
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,9 @@ def point(request: Request, measured: Quality, baseline: BaselineResult, bundle:
         mse=measured.mse,
         sha256=bundle.sha256,
         layers=measured.layers,
+        quantizer=request.quantizer.name,
+        step=getattr(request.quantizer, "step", None),
+        mu=getattr(request.quantizer, "mu", None),
     )
 
 

@@ -14,6 +14,7 @@ from cnet.errors import TrainingError
 from cnet.observer import Observer
 from cnet.pipeline.plan import TrainingPlan
 from cnet.prune import Curvature, Pruner
+from cnet.quantize import Quantizer
 from cnet.spec import Preprocess
 from cnet.symbols import Symbols
 from cnet.training.datasets import Dataset
@@ -68,6 +69,11 @@ class Net:
         shapes = {tensor.name: tensor.shape for tensor in weights}
         check_match(self._plan.architecture, self._dataset.input_shape, self._dataset.classes, shapes)
 
+    @property
+    def test_images(self) -> int:
+        """How many images accuracies are measured on."""
+        return len(self._dataset.y_test)
+
     def initial(self, state: Path, on_fraction: OnFraction) -> Weights:
         """Random weights, trained with the task loss alone."""
         from cnet.training.trainer import Stage
@@ -114,10 +120,16 @@ class Net:
         stage = replace(self._stage("recover", self._plan.recover, run), keep=keep)
         return self._trainer.train(weights, stage, run.on_fraction)
 
-    def tune_centroids(self, weights: Weights, symbols: Symbols, run: Run) -> tuple[Weights, Symbols]:
-        """Fine-tuning of the centroids, labels stay; then batch norm is measured anew, and merged where asked for."""
+    def tune_centroids(
+        self, weights: Weights, symbols: Symbols, run: Run, quantizer: Quantizer
+    ) -> tuple[Weights, Symbols]:
+        """Fine-tuning of the centroids, labels stay; then batch norm is measured anew, and merged where asked for.
+
+        The centroids stay too where they are the grid of ``quantizer``.
+        """
         if symbols.labels is not None:
-            stage = self._stage("centroids", self._plan.centroids, run)
+            kept = {} if quantizer.tunes_centroids else {"epochs": 0}
+            stage = self._stage("centroids", self._plan.centroids.model_copy(update=kept), run)
             weights, symbols = self._trainer.train_centroids(weights, symbols, stage, run.on_fraction)
         if self._plan.options.merge_batch_norm:
             weights = self._trainer.with_batch_norm_merged(weights)

@@ -8,7 +8,6 @@ from typing import cast
 from cnet.encode import Encoder
 from cnet.methods import Method
 from cnet.prune import Pruner
-from cnet.quantize import Quantizer
 from cnet.spec import JobSpec
 from cnet.training.architectures import Architecture
 from cnet.training.config import Recover, Schedule, Training
@@ -20,7 +19,6 @@ class Plan:
     """The parts that every job has."""
 
     pruner: Pruner
-    quantizer: Quantizer
     encoder: Encoder
     selection: Selection
 
@@ -30,7 +28,6 @@ class Plan:
         resolved = spec.resolved()
         return cls(
             pruner=cast(Pruner, resolved.prune),
-            quantizer=cast(Quantizer, resolved.quantize),
             encoder=cast(Encoder, resolved.encode),
             selection=resolved.compressible.selection() if resolved.compressible else Selection(),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from cnet import search
@@ -17,24 +18,27 @@ from cnet.pipeline.session import Session
 from cnet.pipeline.store import Store
 from cnet.pipeline.streamed import StreamedMaker, StreamedSession, streams
 from cnet.points import Point
+from cnet.search import Candidate, Grid
 from cnet.spec import JobSpec
 from cnet.weights import Weights
 
 
-def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
+def run(spec: JobSpec, inputs: Inputs, observer: RunObserver, *, exhaustive: bool = False) -> Outcome:
     """Compress a net as ``spec`` says.
 
     Load, measure the baseline (train it first, where there is no checkpoint), fine-tune once; then for each sparsity
     prune and recover, and for each cluster count quantize, fine-tune the centroids, encode, decode what was encoded,
-    evaluate that, publish. Without a data set all training and every accuracy drop out.
+    evaluate that, publish. Without a data set all training and every accuracy drop out. Where there is a target, what
+    the job leaves open is searched for (``cnet.search``).
 
     The run can be ended at any time, by the observer or by a kill. Called again with the same arguments and the same
     folder it goes on from the last saved state, and its bundles are the same, byte for byte, on one kind of machine.
 
     Args:
-        spec: the job as its user wrote it (not resolved: whether a sparsity was named decides on the search).
+        spec: the job as its user wrote it (not resolved: what it leaves out is searched for where it has a target).
         inputs: what to work on; must hold what the spec names.
         observer: told of everything, asked whether to go on.
+        exhaustive: make all that a search could make, to see what it misses; of no use in a job.
 
     Raises:
         ConstraintNotMetError: no point meets the target; all points were made and told of.
@@ -48,9 +52,8 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
         session = _session(spec, inputs, tracked)
         baseline = session.baseline
         points: list[Point] = []
-        sparsities = search.sparsities(spec, session.plan.pruner, baseline, points)
-        for position, sparsity in enumerate(sparsities):
-            points += session.points_at(sparsity, position, len(points))
+        for candidate in _candidates(spec, session, points, exhaustive=exhaustive):
+            points.append(session.point(candidate, len(points)))
         session.store.finish()
         selected = search.select(spec.target, baseline, points)
         session.meter.finish()
@@ -74,17 +77,26 @@ def _session(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Session:
         observer.log("this run was started before: going on from its saved state")
     effort = Effort.of(spec, inputs.dataset)
     meter = Meter(observer, effort.total)
-    streamed = _streamed(plan, inputs, given)
+    streamed = _streamed(spec, inputs, given)
     maker = (StreamedMaker if streamed else Maker)(plan, net, effort, observer, store, meter, about)
-    return (StreamedSession if streamed else Session)(given, plan, net, effort, observer, store, meter, maker)
+    kind, returns = StreamedSession if streamed else Session, search.searches(spec)
+    return kind(given, plan, net, effort, observer, store, meter, maker, returns)
 
 
-def _streamed(plan: Plan, inputs: Inputs, given: Weights | None) -> bool:
+def _streamed(spec: JobSpec, inputs: Inputs, given: Weights | None) -> bool:
     if given is not None and inputs.dataset is None:
-        return streams(plan, given, inputs.streaming)
+        return streams(spec, given, inputs.streaming)
     if inputs.streaming:
         raise SpecError("a job with a data set needs all weights in memory: do not stream", code="cannot_stream")
     return False
+
+
+def _candidates(spec: JobSpec, session: Session, points: list[Point], *, exhaustive: bool) -> Iterable[Candidate]:
+    """The points to make, in order; ``points`` is where they go as they are made."""
+    grid = Grid.of(spec)
+    if spec.target is None or exhaustive or not grid.searched:
+        return grid.candidates
+    return search.candidates(grid, spec.target, session.conditions(grid), points)
 
 
 def _check_inputs(spec: JobSpec, inputs: Inputs) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -21,9 +21,24 @@ from cnet.pipeline.plan import Plan
 from cnet.pipeline.store import Store
 from cnet.points import BaselineResult, Point
 from cnet.prune import Curvature
+from cnet.search import Candidate, Conditions, Forecast, Grid
 from cnet.weights import Weights
 
 Training = Callable[[Path, OnFraction], Weights]
+
+
+class Visits:
+    """The sparsities of a run in the order of their first points, and the weights of the one that it is at."""
+
+    def __init__(self) -> None:
+        self.sparsities: list[float] = []
+        self.here: tuple[int, Pruned] | None = None
+
+    def position(self, sparsity: float) -> int:
+        """The place of a sparsity in the order."""
+        if sparsity not in self.sparsities:
+            self.sparsities.append(sparsity)
+        return self.sparsities.index(sparsity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +46,7 @@ class Session:
     """The steps up to a sparsity's weights; ``maker`` makes points of these.
 
     What a step makes is asked for only where a later step is still to be made: a run that is resumed loads nothing
-    that it does not need.
+    that it does not need. A run that ``returns`` to sparsities where it was before keeps their weights.
     """
 
     given: Weights | None
@@ -42,6 +57,8 @@ class Session:
     store: Store
     meter: Meter
     maker: Maker
+    returns: bool
+    visits: Visits = field(default_factory=Visits)
 
     @cached_property
     def original(self) -> Weights:
@@ -90,36 +107,50 @@ class Session:
         """The net to learn from in pruning and recovery, where the job asks for it."""
         return self.original if self.net is not None and self.net.learns_from_teacher else None
 
-    def points_at(self, sparsity: float, position: int, first: int) -> list[Point]:
-        """The points of one sparsity, one for each cluster count.
+    def conditions(self, grid: Grid) -> Conditions:
+        """What a search of ``grid`` has to know; made from the weights just before pruning, once."""
+        found = self.store.record("forecast")
+        forecast = Forecast.of(grid, self.tuned.vector(), self.baseline) if found is None else Forecast.from_json(found)
+        if found is None:
+            self.store.set_record("forecast", forecast.to_json())
+        images = None if self.net is None else self.net.test_images
+        return Conditions(self.baseline, forecast, images, self.effort.per_sparsity / self.effort.per_point)
 
-        Args:
-            sparsity: the fraction to prune.
-            position: how many sparsities came before.
-            first: index of the first point.
-        """
-        levels = self.plan.quantizer.levels()
-        requests = [Request(first + offset, sparsity, level) for offset, level in enumerate(levels)]
-        start = self.effort.before_points + position * self.effort.per_sparsity
-        points = [self.maker.found(request) for request in requests]
-        pruned = None
-        for offset, request in enumerate(requests):
-            point = points[offset]
-            if point is None:
-                pruned = pruned or self._pruned(sparsity, position, start)
-                point = self.maker.make(request, pruned, self.baseline)
-            self.maker.tell(point)
-            points[offset] = point
-            self.meter.seek(start + self.effort.until_point(offset + 1))
-            check_stop(self.observer)
-        self.store.drop_weights(_gradual(position))
-        self.store.drop_weights(_recovery(position))
-        return [point for point in points if point is not None]
+    def point(self, candidate: Candidate, index: int) -> Point:
+        """The point of a candidate, its ``index`` being how many came before."""
+        request = Request(index, candidate.sparsity, candidate.clusters, candidate.quantizer)
+        start = self.effort.until(len(self.visits.sparsities), index)
+        position = self.visits.position(candidate.sparsity)
+        if not self.returns and position:
+            self.store.drop_weights(_recovery(position - 1))
+        point = self.maker.found(request)
+        if point is None:
+            point = self.maker.make(request, self._pruned(candidate.sparsity, position, start), self.baseline)
+        self.maker.tell(point)
+        self.meter.seek(self.effort.until(len(self.visits.sparsities), index + 1))
+        check_stop(self.observer)
+        return point
 
     def _pruned(self, sparsity: float, position: int, start: float) -> Pruned:
-        """Weights at one sparsity: pruned, recovered, evaluated."""
+        """Weights at one sparsity: pruned, recovered, evaluated; those of an earlier visit, where there was one."""
+        if self.visits.here is not None and self.visits.here[0] == position:
+            return self.visits.here[1]
+        self.visits.here = None  # before the next is made: they are large
         tuned = self.tuned
         self.meter.seek(start)
+        weights = self.store.weights(_recovery(position))
+        if weights is None:
+            weights = self._pruned_anew(sparsity, position)
+        else:
+            self.observer.log(f"sparsity {sparsity:g}: pruned and recovered before, its weights are taken over")
+        accuracy, _ = evaluate(self.net, weights)
+        self.meter.advance(self.effort.evaluate)
+        check_stop(self.observer)
+        pruned = Pruned(tuned.vector(), weights, accuracy, self._teacher)
+        self.visits.here = (position, pruned)
+        return pruned
+
+    def _pruned_anew(self, sparsity: float, position: int) -> Weights:
         self.observer.phase("prune")
         dense = self._pruned_gradually(sparsity, position)
         vector = dense.vector()
@@ -128,11 +159,7 @@ class Session:
         weights = dense.with_vector(np.where(keep | (vector == 0), vector, vector.dtype.type(0)))
         self.meter.advance(self.effort.prune)
         check_stop(self.observer)
-        weights = self._recovered(weights, keep, position)
-        accuracy, _ = evaluate(self.net, weights)
-        self.meter.advance(self.effort.evaluate)
-        check_stop(self.observer)
-        return Pruned(tuned.vector(), weights, accuracy, self._teacher)
+        return self._recovered(weights, keep, position)
 
     def _curvature(self, weights: Weights) -> Curvature | None:
         """Of the net as it is pruned, where the pruner asks for it and there is something to measure it with."""
@@ -161,6 +188,7 @@ class Session:
             return net.recover(weights, keep, Run(state, on_fraction, self._teacher))
 
         recovered = self._trained(_recovery(position), self.effort.recover, recover)
+        self.store.drop_weights(_gradual(position))
         self.observer.phase("evaluate")
         return recovered
 

@@ -19,6 +19,8 @@ from cnet.pipeline.plan import Plan
 from cnet.pipeline.session import Session
 from cnet.pipeline.store import publish
 from cnet.points import BaselineResult, LayerResult, Point
+from cnet.search import Grid
+from cnet.spec import JobSpec
 from cnet.streaming import StreamedSymbols, StreamedVector
 from cnet.streaming.quality import Tally, check_others, measured
 from cnet.streaming.symbols import Kept
@@ -28,11 +30,11 @@ STREAMED_BYTES = 2**29
 """From so many bytes of weights on a run streams, where it can and nothing else is asked for."""
 
 
-def streams(plan: Plan, weights: Weights, asked: bool | None) -> bool:
+def streams(spec: JobSpec, weights: Weights, asked: bool | None) -> bool:
     """Whether a run without a data set reads its weights pass by pass.
 
     Args:
-        plan: the job's parts.
+        spec: the job.
         weights: the checkpoint's.
         asked: what the user wants; None: whatever fits the net's size.
 
@@ -41,18 +43,20 @@ def streams(plan: Plan, weights: Weights, asked: bool | None) -> bool:
     """
     if asked is False or (asked is None and weights.raw_bytes < STREAMED_BYTES):
         return False
-    obstacles = _obstacles(plan, weights)
+    obstacles = _obstacles(spec, weights)
     if obstacles and asked:
         raise SpecError(f"this job cannot stream: {'; '.join(obstacles)}", code="cannot_stream")
     return not obstacles
 
 
-def _obstacles(plan: Plan, weights: Weights) -> list[str]:
-    found = []
+def _obstacles(spec: JobSpec, weights: Weights) -> list[str]:
+    plan, grid, found = Plan.of(spec), Grid.of(spec), []
+    if spec.target is not None and grid.searched:
+        found.append("a search for what its target needs looks at all weights: name sparsity, quantizer and clusters")
     if not plan.pruner.streams:
         found.append(f"pruner {plan.pruner.name!r} with these settings needs all weights in memory")
-    if not plan.quantizer.streams:
-        found.append(f"quantizer {plan.quantizer.name!r} with these settings needs all weights in memory")
+    unable = dict.fromkeys(each.quantizer.name for each in grid.candidates if not each.quantizer.streams)
+    found += [f"quantizer {name!r} with these settings needs all weights in memory" for name in unable]
     if not isinstance(plan.encoder, SegmentEncoder):
         found.append("the encoder must be compact")
     if any(weights[name].dtype == "float64" for name in weights.compressible):
@@ -93,11 +97,11 @@ class StreamedMaker(Maker):
 
     def _symbols(self, request: Request, weights: Weights) -> StreamedSymbols:
         self._step("prune")
-        none = self.plan.quantizer.name == "none"
+        none = request.quantizer.name == "none"
         kept = Kept.of(StreamedVector(weights), self.plan.pruner, request.sparsity, negative_zeros=none)
         self.meter.advance(self.effort.prune)
         self._step("quantize")
-        symbols = StreamedSymbols.of(kept, self.plan.quantizer, request.clusters)
+        symbols = StreamedSymbols.of(kept, request.quantizer, request.clusters)
         for sentence in advice.about_clusters(symbols, request.clusters):
             self.observer.log(sentence)
         self.meter.advance(self.effort.quantize)

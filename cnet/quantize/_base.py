@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from cnet.errors import SpecError
 from cnet.picked import picked
 from cnet.registry import Part, Registry
+from cnet.sizes import entropy
 from cnet.symbols import Symbols
 
 
@@ -52,6 +54,38 @@ class Quantizer(Part):
     def tunes_centroids(self) -> bool:
         """Whether training may move the centroids; not those of a grid that file or encoder make use of."""
         return True
+
+    #: What a search may choose where a job leaves it out: parameters, each with the values to try, from fine to coarse.
+    ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+
+    @property
+    def open(self) -> str | None:
+        """The parameter that a search chooses: the first of ``ladders`` that the job does not name, and no other."""
+        return next((name for name in self.ladders if name not in self.model_fields_set), None)
+
+    def variants(self) -> tuple[Quantizer, ...]:
+        """The same quantizer with each value of what is open, from fine to coarse; itself alone where nothing is."""
+        name = self.open
+        if name is None:
+            return (self,)
+        return tuple(self.model_copy(update={name: value}) for value in self.ladders[name])
+
+    def nominal_bits(self, clusters: int | None) -> float:
+        """How fine it is, as bits of a label of a normal distribution; ``clusters`` is one of ``levels()``."""
+        return 32.0 if clusters is None else math.log2(clusters)
+
+    def trial(self, values: npt.NDArray[np.float64], clusters: int | None) -> tuple[float, float, float]:
+        """What a search begins with: bits of a value that is not zero, squared error of a value, share of zeros.
+
+        Args:
+            values: kept weights, shape (kept,), at least one, finite.
+            clusters: one of ``levels()``.
+        """
+        codebook = self.quantize(values, clusters)
+        if codebook.labels is None:
+            return 32.0, 0.0, 0.0
+        error = float(np.mean((codebook.centroids[codebook.labels] - values) ** 2))
+        return entropy(np.bincount(codebook.labels)), error, 0.0
 
     def levels(self) -> tuple[int | None, ...]:
         """The cluster counts that the job asks for, one point each; ``(None,)`` where there is no such number."""

@@ -9,8 +9,9 @@ Journal 3/2, 2011). Few clusters start from that programme on a histogram, many 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +45,8 @@ class KMeans(Scoped):
     name: Literal["kmeans"] = "kmeans"
     summary: ClassVar[str] = "1-D k-means over all non-zeros of the net, near the optimum."
     source: ClassVar[str] = "Compressibility Loss for Neural Network Weights (2019); Wang and Song (2011)"
+
+    ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {"clusters": tuple((2**bits,) for bits in range(8, 0, -1))}
 
     clusters: Sweep[Clusters] = Field(
         default=(256,), description="Largest number of shared values; a list makes one point each."

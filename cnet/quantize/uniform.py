@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -34,6 +35,8 @@ class Uniform(RowScoped):
     name: Literal["uniform"] = "uniform"
     summary: ClassVar[str] = "Equally spaced values, up to 8 bits a weight."
     source: ClassVar[str] = "Max, Quantizing for minimum distortion, IRE Trans. Inf. Theory 6/1 (1960)"
+
+    ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {"bits": tuple((bits,) for bits in range(8, 0, -1))}
 
     bits: Sweep[Bits] = Field(default=(8,), description="Bits of a label; a list makes one point each.")
 

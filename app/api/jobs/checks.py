@@ -14,8 +14,7 @@ from app.api.datasets.service import DatasetFacts
 from app.api.jobs.schemas import Estimate
 from cnet import dtypes
 from cnet.errors import Issue, SpecError
-from cnet.quantize import Quantizer
-from cnet.search import SEARCH_STEPS, searches
+from cnet.search import Grid, open_document
 from cnet.spec import JobSpec
 from cnet.training.architectures import Architecture
 from cnet.training.match import check_match
@@ -43,12 +42,9 @@ class CheckedSpec:
     def document(self) -> dict[str, Any]:
         """The resolved JSON form, which parses to a specification that runs the same.
 
-        A sparsity that is to be searched for is left open: written out it would read as the user's own.
+        What is to be searched for is left open: written out it would read as the user's own.
         """
-        resolved = self.spec.resolved().to_json()
-        if searches(self.spec):
-            resolved["prune"].pop("sparsity", None)
-        return resolved
+        return open_document(self.spec)
 
 
 def check(core: Container, document: Any, owner: str) -> CheckedSpec:
@@ -79,18 +75,19 @@ def check(core: Container, document: Any, owner: str) -> CheckedSpec:
 
 
 def estimate(checked: CheckedSpec, queued: int) -> Estimate:
-    """What the job would take."""
+    """What the job would take; a search mostly ends before it has made all that is counted here."""
     sizes = [(tensor, math.prod(tensor.shape)) for tensor in checked.tensors]
     raw_bytes = sum(size * dtypes.by_name(tensor.dtype).numpy.itemsize for tensor, size in sizes)
-    sparsities, levels = _grid(checked.spec)
+    grid = Grid.of(checked.spec)
+    sparsities, points = grid.most_sparsities, grid.most_points
     return Estimate(
-        points=sparsities * levels,
-        epochs=_epochs(checked.spec, sparsities, levels),
+        points=points,
+        epochs=_epochs(checked.spec, sparsities, points),
         parameters=sum(size for _, size in sizes),
         compressible_parameters=sum(math.prod(tensor.shape) for tensor in _compressible(checked)),
         raw_bytes=raw_bytes,
         # each bundle is smaller than the weights; weights, their start and two moments of the optimizer are saved
-        disk_bytes=raw_bytes * (sparsities * levels + sparsities + (4 if checked.spec.trains else 1)),
+        disk_bytes=raw_bytes * (points + sparsities + (4 if checked.spec.trains else 1)),
         queued_before=queued,
     )
 
@@ -117,14 +114,7 @@ def _selection(spec: JobSpec) -> Selection:
     return spec.compressible.selection() if spec.compressible else Selection()
 
 
-def _grid(spec: JobSpec) -> tuple[int, int]:
-    """How many sparsities, and how many points at each."""
-    resolved = spec.resolved()
-    sparsity: tuple[float, ...] = getattr(resolved.prune, "sparsity", ())
-    return SEARCH_STEPS if searches(spec) else len(sparsity), len(cast(Quantizer, resolved.quantize).levels())
-
-
-def _epochs(spec: JobSpec, sparsities: int, levels: int) -> dict[str, int]:
+def _epochs(spec: JobSpec, sparsities: int, points: int) -> dict[str, int]:
     resolved = spec.resolved()
     training, recover, baseline = resolved.training, resolved.recover, resolved.baseline
     if training is None or recover is None:
@@ -135,7 +125,7 @@ def _epochs(spec: JobSpec, sparsities: int, levels: int) -> dict[str, int]:
         "finetune": training.epochs,
         **({"prune": gradual.epochs * sparsities} if gradual else {}),
         "recover": recover.epochs * sparsities,
-        "centroids": recover.centroid_epochs * sparsities * levels,
+        "centroids": recover.centroid_epochs * points,
     }
     return {**epochs, "total": sum(epochs.values())}
 

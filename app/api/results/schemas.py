@@ -67,6 +67,9 @@ class Point(BaseModel):
     bytes: PartBytes
     mse: float | None
     sha256: str
+    quantizer: str | None = None
+    step: float | None = None
+    mu: float | None = None
     bundle_url: str
 
 

@@ -15,8 +15,8 @@ CONTRACT = {
 
 
 def test_point_has_every_field_of_the_contract() -> None:
-    """All but ``bundle_url``, which the server adds, and the cluster count that was asked for besides."""
-    assert set(a_point(0, 500).to_json()) == CONTRACT | {"clusters_requested"}
+    """All but ``bundle_url``, which the server adds, and besides what was asked of the quantizer."""
+    assert set(a_point(0, 500).to_json()) == CONTRACT | {"clusters_requested", "quantizer", "step", "mu"}
 
 
 def test_parts_of_bytes_are_those_of_the_contract() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cnet.pipeline.effort import Effort, Meter
-from cnet.search import SEARCH_STEPS
+from cnet.search import Grid
 from tests.unit.cnet.pipeline.material import Recorder, blobs, training_spec, weights_spec
 
 
@@ -12,8 +12,9 @@ def test_training_dominates_where_there_is_any() -> None:
     effort = Effort.of(training_spec(), blobs())
     epoch = 3 * 192
     assert effort.before_points == 5 * epoch + 96
-    assert effort.total == 5 * epoch + 96 + 2 * effort.per_sparsity
-    assert effort.per_sparsity > 4 * epoch
+    assert effort.total == 5 * epoch + 96 + 2 * effort.per_sparsity + 4 * effort.per_point
+    assert effort.per_sparsity > 2 * epoch
+    assert effort.per_point > epoch
 
 
 def test_checkpoint_costs_no_baseline_training() -> None:
@@ -21,9 +22,12 @@ def test_checkpoint_costs_no_baseline_training() -> None:
     assert Effort.of(training_spec(checkpoint="ckpt_1", baseline=None), blobs()).baseline == 0
 
 
-def test_search_counts_its_steps() -> None:
-    """The number of sparsities of a search is known before."""
-    assert Effort.of(weights_spec(prune=None, target={"min_ratio": 2}), None).sparsities == SEARCH_STEPS
+def test_search_counts_what_it_makes_at_most() -> None:
+    """Both numbers are known before, and are those of the estimate."""
+    spec = weights_spec(prune=None, target={"min_ratio": 2})
+    effort, grid = Effort.of(spec, None), Grid.of(spec)
+    assert (effort.sparsities, effort.points) == (grid.most_sparsities, grid.most_points)
+    assert effort.points < len(grid.candidates)
 
 
 def test_meter_never_falls_and_stops_at_one() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cnet.errors import StoppedError
-from cnet.pipeline import Inputs, SilentRun, run
+from cnet.pipeline import Inputs, Outcome, SilentRun, run
 from tests.unit.cnet.pipeline.material import (
     Recorder,
     compress,
@@ -107,6 +108,44 @@ def test_resumed_training_says_from_which_epoch(tmp_path: Path, undisturbed: tup
     assert digests(train_and_compress(tmp_path, recorder)) == undisturbed[0]
     assert any(line.startswith("finetune: resumes after epoch 1") for line in recorder.of("log"))
     assert not [m for m in recorder.of("metric") if m["phase"] == "baseline" and "epoch" in m]
+
+
+SEARCH: dict[str, Any] = {
+    "prune": None,
+    "quantize": None,
+    "recover": {"epochs": 1, "centroid_epochs": 1},
+    "target": {"max_accuracy_drop": 5},
+}
+
+
+def test_killed_search_makes_the_same_points(tmp_path: Path) -> None:
+    """Broken off after each third point, it goes on with the candidate that an undisturbed one would make."""
+    recorder = Recorder()
+    undisturbed = train_and_compress(tmp_path / "one", recorder, **SEARCH)
+    asked = [(p.sparsity_requested, p.quantizer, p.clusters_requested, p.step) for p in undisturbed.points]
+    assert len(set(asked)) == len(asked)
+    assert len({sparsity for sparsity, *_ in asked}) < len(asked)  # it came back to some sparsity
+    recoveries = recorder.of("phase").count("recover")
+    assert recoveries == len({sparsity for sparsity, *_ in asked})
+    for limit in range(3, len(asked), 3):
+        with pytest.raises(KeyboardInterrupt):
+            train_and_compress(tmp_path / "two", Recorder(crash=_at("point", limit)), **SEARCH)
+    again = Recorder()
+    assert train_and_compress(tmp_path / "two", again, **SEARCH) == replace_bundles(undisturbed, tmp_path / "two")
+    assert again.of("progress") == sorted(again.of("progress"))
+
+
+def test_finished_search_is_told_again_and_not_made_again(tmp_path: Path) -> None:
+    """What the search needs to know of the weights is kept with the points."""
+    outcome = train_and_compress(tmp_path, **SEARCH)
+    again = Recorder()
+    assert train_and_compress(tmp_path, again, **SEARCH) == outcome
+    assert again.of("phase") == ["load"]
+
+
+def replace_bundles(outcome: Outcome, folder: Path) -> Outcome:
+    """The same outcome of a run in another folder."""
+    return replace(outcome, bundles=tuple(folder / "bundles" / path.name for path in outcome.bundles))
 
 
 def test_finished_run_is_told_again_and_not_made_again(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from cnet.bundle import open_bundle
 from cnet.checkpoint.canonical import read_canonical, write_canonical
 from cnet.errors import SpecError
 from cnet.pipeline import Inputs, Outcome, run, streamed
-from cnet.pipeline.plan import Plan
 from cnet.spec import JobSpec
 from cnet.weights import Weights
 from tests.unit.cnet.nets import tensor
@@ -118,7 +117,7 @@ def test_jobs_that_need_all_weights_say_so(tmp_path: Path, parts: dict[str, Any]
 def test_large_nets_stream_where_they_can(monkeypatch: pytest.MonkeyPatch) -> None:
     """The size decides, unless the user does; what cannot stream never does by itself."""
     weights = Weights.select([tensor("a", "float32", (30, 30))])
-    able, unable = Plan.of(spec_of()), Plan.of(weights_spec(encode={"name": "npz"}))
+    able, unable = spec_of(), weights_spec(encode={"name": "npz"})
     assert [streamed.streams(able, weights, asked) for asked in (None, False, True)] == [False, False, True]
     monkeypatch.setattr(streamed, "STREAMED_BYTES", 3600)
     assert [streamed.streams(able, weights, asked) for asked in (None, False, True)] == [True, False, True]

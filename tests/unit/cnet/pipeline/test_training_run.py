@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from cnet.bundle import open_bundle
-from cnet.errors import ArchitectureMismatchError, CnetError, DatasetError
+from cnet.errors import ArchitectureMismatchError, CnetError, ConstraintNotMetError, DatasetError
 from cnet.pipeline import Inputs, Outcome, SilentRun, run
-from cnet.search import SEARCH_STEPS
 from cnet.training.datasets import Dataset
 from cnet.training.trainer import Trainer
 from tests.unit.cnet.pipeline.material import (
@@ -130,7 +129,7 @@ def test_another_seed_gives_other_bundles(finished: tuple[Outcome, Recorder], tm
 
 
 def test_accuracy_target_is_searched(tmp_path: Path) -> None:
-    """Five sparsities; the smallest file that loses no more than asked for is selected."""
+    """Few points; the smallest file that loses no more than asked for is selected."""
     outcome = train_and_compress(
         tmp_path,
         prune=None,
@@ -138,10 +137,38 @@ def test_accuracy_target_is_searched(tmp_path: Path) -> None:
         quantize={"name": "kmeans", "clusters": 16},
         target={"max_accuracy_drop": 5},
     )
-    assert len(outcome.points) == SEARCH_STEPS
+    assert len(outcome.points) <= 12
     floor = (outcome.baseline.accuracy or 0) - 5
     good = [point for point in outcome.points if (point.accuracy or 0) >= floor]
     assert outcome.selected == min(good, key=lambda point: point.bytes.total).index
+
+
+def test_target_that_no_net_reaches_fails_with_its_points_kept(tmp_path: Path) -> None:
+    """A baseline that is better than any net after ruinous pruning; the error says how near the best came."""
+    recorder = Recorder()
+    with pytest.raises(ConstraintNotMetError) as caught:
+        train_and_compress(
+            tmp_path,
+            recorder,
+            prune={"name": "magnitude", "sparsity": [0.998, 0.999]},
+            recover={"epochs": 0, "centroid_epochs": 0},
+            quantize=None,
+            target={"max_accuracy_drop": 0.0},
+        )
+    assert "the most accurate point" in caught.value.detail
+    assert 1 <= len(recorder.of("point")) <= 12
+
+
+def test_what_a_search_chose_is_in_the_bundle(tmp_path: Path) -> None:
+    """The spec in the manifest leaves the quantizer open; the metrics beside it name it with all its parameters."""
+    outcome = train_and_compress(
+        tmp_path, prune={"name": "magnitude", "sparsity": 0.5}, quantize=None, target={"max_accuracy_drop": 5}
+    )
+    for point, path in zip(outcome.points, outcome.bundles, strict=True):
+        manifest = open_bundle(path).manifest
+        assert "quantize" not in manifest["extra"]["spec"]
+        assert manifest["metrics"]["quantize"]["name"] == point.quantizer
+        assert manifest["metrics"]["quantize"].get("step") == point.step
 
 
 def test_checkpoint_of_another_net_is_refused_while_loading(tmp_path: Path) -> None:

@@ -1,0 +1,119 @@
+"""What a search for a target finds, and in how many evaluations, against the exhaustive grid.
+
+    python -m benchmarks.target [--architecture lenet300_100] [--drop 0.5] [--quantize kmeans] [--csv FILE]
+                                [--epochs N] [--recover-epochs N] [--seeds 0]
+
+Both make points through the same pipeline, from the same training: the search those that it chooses, the grid every
+sparsity with every setting of every quantizer that the search may choose from. With no options but the drop the job
+is ``{"architecture", "dataset", "target"}`` and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cnet.pipeline import Inputs, SilentRun, run
+from cnet.points import Point
+from cnet.search import Grid
+from cnet.spec import JobSpec
+from cnet.training.datasets import DATASETS, Dataset
+
+_SIDE = 28
+
+
+@dataclass(frozen=True)
+class Row:
+    """One way to look for the target."""
+
+    seed: int
+    way: str
+    points: tuple[Point, ...]
+    best: Point
+    seconds: float
+
+    def cells(self, baseline: float) -> str:
+        """The row of the table."""
+        best = self.best
+        setting = f"k {best.clusters_requested}" if best.step is None else f"step {best.step:.3f}"
+        sparsities = len({point.sparsity_requested for point in self.points})
+        lost = baseline - (best.accuracy or 0.0)
+        return (
+            f"| {self.seed} | {self.way} | {len(self.points)} | {sparsities} | {best.bytes.total:,} | {lost:.2f} | "
+            f"{best.sparsity_requested:g}, {best.quantizer} {setting} | {self.seconds:.0f} |"
+        )
+
+
+def read_csv(path: Path) -> Dataset:
+    """Square images with the label in the last column, a fifth of them for the test."""
+    rows = np.loadtxt(path, delimiter=",", dtype=np.int64)
+    images, labels = rows[:, :-1].astype(np.uint8).reshape(-1, 1, _SIDE, _SIDE), rows[:, -1]
+    order = np.random.default_rng(0).permutation(len(rows))
+    test, train = order[: len(rows) // 5], order[len(rows) // 5 :]
+    return Dataset(images[train], labels[train], images[test], labels[test])
+
+
+def spec(options: argparse.Namespace, seed: int) -> JobSpec:
+    """The job: what the options name, and the target."""
+    document: dict[str, Any] = {
+        "architecture": {"name": options.architecture},
+        "dataset": "digits",
+        "target": {"max_accuracy_drop": options.drop},
+    }
+    training = {"epochs": options.epochs} if options.epochs else {}
+    if training or seed:
+        document["training"] = {**training, "seed": seed}
+    if options.recover_epochs is not None:
+        document["recover"] = {"epochs": options.recover_epochs}
+    if options.quantize:
+        document["quantize"] = {"name": options.quantize}
+    return JobSpec.parse(document)
+
+
+def look(job: JobSpec, data: Dataset, seed: int, *, exhaustive: bool) -> tuple[Row, float]:
+    """Run the job; its row and the baseline's accuracy."""
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = run(job, Inputs(None, data, Path(folder)), SilentRun(), exhaustive=exhaustive)
+    seconds = time.perf_counter() - start
+    way = "grid" if exhaustive else "search"
+    best = outcome.points[outcome.selected]
+    return Row(seed, way, outcome.points, best, seconds), outcome.baseline.accuracy or 0.0
+
+
+def main(arguments: list[str]) -> None:
+    """Run both and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--architecture", default="lenet300_100")
+    parser.add_argument("--csv", type=Path, default=None, help="images of 28x28, label last; default: digits")
+    parser.add_argument("--drop", type=float, default=0.5)
+    parser.add_argument("--epochs", type=int, default=None)
+    parser.add_argument("--recover-epochs", type=int, default=None)
+    parser.add_argument("--quantize", default=None)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    options = parser.parse_args(arguments)
+    data = DATASETS.create("digits").load() if options.csv is None else read_csv(options.csv)
+    candidates = len(Grid.of(spec(options, 0)).candidates)
+    print(f"{options.architecture}, {len(data.y_train)} images, drop {options.drop}, {candidates} candidates\n")
+    print("| seed | way | evaluations | sparsities trained | bytes | points lost | selected | seconds |")
+    print("|---|---|---|---|---|---|---|---|")
+    for seed in options.seeds:
+        found, accuracy = look(spec(options, seed), data, seed, exhaustive=False)
+        print(found.cells(accuracy), flush=True)
+        every, accuracy = look(spec(options, seed), data, seed, exhaustive=True)
+        print(every.cells(accuracy), flush=True)
+        share = len(found.points) / len(every.points)
+        print(
+            f"| {seed} | search ÷ grid | {share:.3f} | | {found.best.bytes.total / every.best.bytes.total:.3f} | | | |"
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,125 @@
+"""What is searched for, and what the candidates are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cnet.search import LADDER, Grid, open_document, searches
+from cnet.spec import JobSpec
+
+TARGET = {"min_ratio": 3}
+SPARSE = {"name": "magnitude", "sparsity": 0.5}
+
+
+def _spec(**members: Any) -> JobSpec:
+    return JobSpec.parse({"checkpoint": "ckpt_1", **members})
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ({}, False),
+        ({"prune": {"name": "magnitude"}}, False),
+        ({"target": TARGET}, True),
+        ({"target": TARGET, "prune": {"name": "magnitude"}, "quantize": {"name": "none"}}, True),
+        ({"target": TARGET, "prune": SPARSE}, True),
+        ({"target": TARGET, "prune": SPARSE, "quantize": {"name": "kmeans"}}, True),
+        ({"target": TARGET, "prune": SPARSE, "quantize": {"name": "none"}}, False),
+        ({"target": TARGET, "prune": SPARSE, "quantize": {"name": "kmeans", "clusters": [4, 8]}}, False),
+        ({"target": TARGET, "prune": SPARSE, "quantize": {"name": "ecsq", "step": 0.5, "mu": 1.0}}, False),
+    ],
+)
+def test_search_happens_where_a_target_stands_and_something_is_open(members: dict[str, Any], expected: bool) -> None:
+    """Sparsity or quantizer, or the quantizer's parameter."""
+    assert searches(_spec(**members)) is expected
+
+
+def test_all_is_tried_where_nothing_is_named() -> None:
+    """31 sparsities with eight cluster counts of kmeans and the steps of ecsq."""
+    grid = Grid.of(_spec(target=TARGET))
+    assert {c.sparsity for c in grid.candidates} == set(LADDER)
+    assert {c.clusters for c in grid.candidates if c.quantizer.name == "kmeans"} == {2, 4, 8, 16, 32, 64, 128, 256}
+    steps = {c.quantizer.step for c in grid.candidates if c.quantizer.name == "ecsq"}  # type: ignore[attr-defined]
+    assert len(grid.candidates) == len(LADDER) * (8 + len(steps))
+    assert grid.most_points <= len(grid.candidates) // 4
+
+
+@pytest.mark.parametrize(
+    ("quantize", "encode", "names"),
+    [
+        (None, None, {"kmeans", "ecsq"}),
+        (None, {"name": "npz"}, {"kmeans"}),
+        ({"name": "uniform"}, None, {"uniform"}),
+        ({"name": "ecsq"}, {"name": "npz"}, {"ecsq"}),
+    ],
+)
+def test_quantizers_that_are_tried(quantize: Any, encode: Any, names: set[str]) -> None:
+    """The one that is named; of none, those that suit the encoder."""
+    grid = Grid.of(_spec(target=TARGET, quantize=quantize, encode=encode))
+    assert {candidate.quantizer.name for candidate in grid.candidates} == names
+
+
+@pytest.mark.parametrize(
+    ("quantize", "varied"),
+    [
+        ({"name": "ecsq"}, "step"),
+        ({"name": "ecsq", "mu": 2.0}, "step"),
+        ({"name": "ecsq", "step": 0.5}, "mu"),
+        ({"name": "kmeans", "scope": "layer"}, "clusters"),
+        ({"name": "uniform"}, "bits"),
+    ],
+)
+def test_one_parameter_is_open_and_all_its_values_are_valid(quantize: dict[str, Any], varied: str) -> None:
+    """What is named stays as it is; values go from fine to coarse; each candidate could be written in a job."""
+    grid = Grid.of(_spec(target=TARGET, prune=SPARSE, quantize=quantize))
+    rows = [candidate.quantizer.model_dump(mode="json") for candidate in grid.candidates]
+    values = [row.pop(varied) for row in rows]
+    assert len({str(value) for value in values}) == len(values) > 5
+    assert all(row == rows[0] for row in rows)
+    assert all(rows[0][name] == value for name, value in quantize.items())
+    bits = [candidate.bits for candidate in grid.candidates]
+    assert bits == sorted(bits, reverse=True)
+    for row, value in zip(rows, values, strict=True):
+        assert JobSpec.parse({"checkpoint": "c", "quantize": {**row, varied: value}})
+
+
+def test_named_points_are_all_made_in_the_order_given() -> None:
+    """No search where the job names everything; sparsity by sparsity."""
+    prune = {"name": "magnitude", "sparsity": [0.9, 0.5]}
+    grid = Grid.of(_spec(prune=prune, quantize={"name": "kmeans", "clusters": [4, 16]}, target=TARGET))
+    assert [(c.sparsity, c.clusters) for c in grid.candidates] == [(0.9, 4), (0.9, 16), (0.5, 4), (0.5, 16)]
+    assert (grid.most_sparsities, grid.most_points) == (2, 4)
+
+
+def test_named_lists_are_what_a_search_chooses_from() -> None:
+    """Two cluster counts at any sparsity; any cluster count at two sparsities."""
+    grid = Grid.of(_spec(quantize={"name": "kmeans", "clusters": [4, 16]}, target=TARGET))
+    assert ({c.clusters for c in grid.candidates}, len(grid.candidates)) == ({4, 16}, 2 * len(LADDER))
+    grid = Grid.of(_spec(prune={"name": "magnitude", "sparsity": [0.9, 0.5]}, target=TARGET))
+    assert {c.sparsity for c in grid.candidates} == {0.5, 0.9}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {},
+        {"prune": {"name": "magnitude", "scope": "layer"}},
+        {"prune": SPARSE},
+        {"prune": SPARSE, "quantize": {"name": "ecsq", "mu": 1.0}},
+        {"quantize": {"name": "kmeans", "clusters": 16}},
+    ],
+)
+def test_resolved_document_leaves_open_what_is_searched(members: dict[str, Any]) -> None:
+    """Parsed again it is the same search."""
+    spec = _spec(target=TARGET, **members)
+    document = open_document(spec)
+    again = JobSpec.parse(document)
+    assert Grid.of(again) == Grid.of(spec)
+    assert open_document(again) == document
+
+
+def test_resolved_document_without_a_search_has_every_default() -> None:
+    """Nothing is left open."""
+    assert open_document(_spec()) == _spec().resolved().to_json()
