@@ -31,7 +31,7 @@ class Landscape:
 
     def conditions(self, images: int | None = None) -> Conditions:
         """What a search knows of it: a forecast that is a tenth off, up or down."""
-        off = 0.1 * np.sin(np.arange(len(self.sizes)) // 7)
+        off = 0.1 * np.sin(self.grid.places.halvings + self.grid.places.bits / 2)
         forecast = Forecast(np.log(self.sizes) + off, np.log(np.maximum(self.errors, 1e-30)) - 2 * off)
         return Conditions(self.baseline, forecast, images, 8.0)
 

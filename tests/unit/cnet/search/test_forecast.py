@@ -35,7 +35,7 @@ def _weights() -> Weights:
     ],
 )
 def test_forecast_is_near_what_comes_out(tmp_path: Path, quantize: dict[str, Any], tolerance: float) -> None:
-    """Sizes within a fifth (ecsq: a third) or a kilobyte, squared errors within a factor of two, over sparsities and settings."""
+    """Sizes within a fifth (ecsq: a third) or a kilobyte, squared errors within a factor of two."""
     weights = _weights()
     spec = {"checkpoint": "ckpt_1", "target": {"min_ratio": 2}, "quantize": quantize}
     prune = {"name": "magnitude", "sparsity": [0.0, 0.5, 0.9, 0.98]}
