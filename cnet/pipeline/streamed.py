@@ -26,7 +26,7 @@ from cnet.streaming.quality import Tally, check_others, measured
 from cnet.streaming.symbols import Kept
 from cnet.weights import Weights
 
-STREAMED_BYTES = 2**29
+STREAMED_BYTES = 2**25
 """From so many bytes of weights on a run streams, where it can and nothing else is asked for."""
 
 
@@ -78,8 +78,18 @@ class StreamedMaker(Maker):
     """Makes points of weights that are not in memory."""
 
     def make(self, request: Request, pruned: Pruned, baseline: BaselineResult) -> Point:
-        """One point, as ``Maker.make``; ``pruned`` holds the weights before pruning."""
-        symbols = self._symbols(request, pruned.weights)
+        """One point, as ``Maker.make``; ``pruned`` holds the weights before pruning.
+
+        What turns out to need all values at once, such as many clusters of values that are nearly equal, is made in
+        memory all the same.
+        """
+        try:
+            symbols = self._symbols(request, pruned.weights)
+        except SpecError as error:
+            if error.code != "cannot_stream":
+                raise
+            self.observer.log(f"point {request.index} is made in memory: {error}")
+            return super().make(request, self._in_memory(request, pruned.weights), baseline)
         self._step("encode")
         path = self.store.draft(f"point-{request.index:03d}")
         write_bundle(path, pruned.weights, symbols, self.plan.encoder)
@@ -94,6 +104,13 @@ class StreamedMaker(Maker):
         point = measure.point(request, quality, baseline, sizes)
         self.store.set_record(f"point-{request.index:03d}", point.to_metrics())
         return point
+
+    def _in_memory(self, request: Request, weights: Weights) -> Pruned:
+        """What a session that does not stream makes of weights that are not trained."""
+        vector = weights.vector()
+        keep = self.plan.pruner.keep(weights, request.sparsity)
+        kept = weights.with_vector(np.where(keep | (vector == 0), vector, vector.dtype.type(0)))
+        return Pruned(vector, kept, None, None)
 
     def _symbols(self, request: Request, weights: Weights) -> StreamedSymbols:
         self._step("prune")

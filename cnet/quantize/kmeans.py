@@ -148,7 +148,8 @@ def _points(parts: Parts, clusters: int) -> Points:
         if len(given) > 1:
             found = Points.distinct(parts(), _MOST_DISTINCT)
             if found is None:
-                raise SpecError(f"{clusters} clusters of {count} values need all of them in memory: do not stream")
+                detail = f"{clusters} clusters of {count} values need all of them in memory: do not stream"
+                raise SpecError(detail, code="cannot_stream")
             return found
     return Points.of(given[0] if len(given) == 1 else np.concatenate([np.empty(0, np.float32), *given]))
 

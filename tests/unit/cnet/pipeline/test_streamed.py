@@ -12,7 +12,9 @@ from cnet.bundle import open_bundle
 from cnet.checkpoint.canonical import read_canonical, write_canonical
 from cnet.errors import SpecError
 from cnet.pipeline import Inputs, Outcome, run, streamed
+from cnet.quantize import kmeans
 from cnet.spec import JobSpec
+from cnet.streaming import vector
 from cnet.weights import Weights
 from tests.unit.cnet.nets import tensor
 from tests.unit.cnet.pipeline.material import Recorder, blobs, random_weights, training_spec, weights_spec
@@ -124,6 +126,19 @@ def test_large_nets_stream_where_they_can(monkeypatch: pytest.MonkeyPatch) -> No
     assert not streamed.streams(unable, weights, None)
     wide = Weights.select([tensor("a", "float64", (30, 30))])
     assert not streamed.streams(able, wide, None)
+
+
+def test_points_that_need_all_values_are_made_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found out on the way, told in the log, and no other than in a run in memory."""
+    monkeypatch.setattr(kmeans, "_MANY", 100)
+    monkeypatch.setattr(kmeans, "_POINTS_PER_CLUSTER", 10**6)
+    monkeypatch.setattr(kmeans, "_MOST_DISTINCT", 10)
+    monkeypatch.setattr(vector, "PART", 333)
+    memory, _ = compressed(tmp_path / "memory", spec_of(), streaming=False)
+    stream, recorder = compressed(tmp_path / "stream", spec_of(), streaming=True)
+
+    assert [point.sha256 for point in stream.points] == [point.sha256 for point in memory.points]
+    assert any("in memory" in text for kind, text in recorder.events if kind == "log")
 
 
 def test_training_does_not_stream(tmp_path: Path) -> None:
