@@ -32,7 +32,8 @@ ROOT = Path(__file__).resolve().parents[1]
 NETS = ("resnet32-d509ac18.th", "resnet20-12fca82f.th", "svhn.pth", "onet.pt", "silero_vad_16k.safetensors")
 QPS = [-20, -24, -28, -32]
 _RUNS = 3
-_PARTS = ("symbols", "error", "kmeans", "speed", "damage")
+_LARGE = 300  # million weights
+_PARTS = ("symbols", "error", "kmeans", "speed", "streaming", "damage")
 
 Table = list[list[str]]
 
@@ -163,6 +164,19 @@ def speed(work: Path, name: str) -> Table:
     return rows
 
 
+def streaming(work: Path) -> Table:
+    """A net as large as memory, through the whole command: from its file to a bundle, and back."""
+    source, bundle, back = work / "large.safetensors", work / "large.npz", work / "back.safetensors"
+    nbytes = inputs.write_large(source, _LARGE)
+    rows = [[f"{nbytes / 1e9:.2f} GB of float32, sparsity .9, k 16", "s", "peak / weights"]]
+    for job, files in {"stream": (source, bundle), "verify": (bundle, bundle), "unpack": (bundle, back)}.items():
+        done = _run(job, *files, 16)
+        names = {"stream": "compress", "verify": "verify", "unpack": "unpack to safetensors"}
+        rows.append([names[job], f"{done['seconds']:.0f}", f"{done['peak'] / nbytes:.3f}"])
+    assert back.stat().st_size > nbytes
+    return rows
+
+
 def _job(job: str, source: Path, target: Path, clusters: int = 16) -> dict[str, float]:
     """The shortest time and the highest peak of some runs."""
     runs = [_run(job, source, target, clusters) for _ in range(_RUNS)]
@@ -227,6 +241,8 @@ def main() -> None:
             tables.append(clustering(options.checkpoints))
         if "speed" in options.only:
             tables += [speed(work, net) for net in (("22M",) if options.quick else inputs.MADE)]
+        if "streaming" in options.only and not options.quick:
+            tables.append(streaming(work))
         if "damage" in options.only:
             tables.append(corruptions(options.checkpoints, work, 20_000))
     print(text(tables))

@@ -10,10 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from cnet.bundle import open_bundle, write_bundle
+from cnet.compress import compress_file
+from cnet.convert import unpack
 from cnet.encode import ENCODERS
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
+from cnet.spec import JobSpec
 from cnet.weights import Tensor, Weights
+
+PRUNE = {"name": "magnitude", "sparsity": 0.9}
 
 
 def peak() -> int:
@@ -37,6 +42,13 @@ def main(job: str, source: str, target: str, clusters: str) -> None:
         symbols = QUANTIZERS.create("kmeans").symbols(vector, keep, int(clusters), shapes)
         del vector
         result["bytes"] = write_bundle(target, weights, symbols, ENCODERS.create("compact")).total
+    elif job == "stream":
+        spec = JobSpec.parse({"checkpoint": "net", "prune": PRUNE, "quantize": {"name": "kmeans", "clusters": 16}})
+        result["bytes"] = compress_file(Path(source), spec, Path(target)).points[0].bytes.total
+    elif job == "verify":
+        open_bundle(source).verify()
+    elif job == "unpack":
+        unpack(open_bundle(source), Path(target), "safetensors")
     elif job == "decode":
         bundle = open_bundle(source)
         result["weights"] = sum(bundle[name].size for name in bundle)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from cnet.checkpoint import read_checkpoint
+from cnet.checkpoint.canonical import Described, write_described
 from cnet.weights import Weights
 
 Vector = npt.NDArray[np.float32]
@@ -43,6 +44,27 @@ def made(name: str) -> tuple[Vector, Shapes]:
     rng = np.random.default_rng(0)
     shapes = MADE[name]
     return np.concatenate([_tensor(rng, shape).reshape(-1) for shape in shapes]), shapes
+
+
+def write_large(path: Path, millions: int) -> int:
+    """A safetensors file of about so many weights, an embedding and transformer blocks, in bytes of its tensors."""
+    rows = [Described("wte.weight", "float32", (50257, 768))]
+    while sum(row.nbytes for row in rows) < 4 * millions * 10**6:
+        block = f"h.{len(rows) // 6}"
+        for name, shape in (("qkv", (2304, 768)), ("proj", (768, 768)), ("fc", (3072, 768)), ("out", (768, 3072))):
+            rows.append(Described(f"{block}.{name}.weight", "float32", shape))
+        rows += [Described(f"{block}.ln.{part}", "float32", (768,)) for part in ("weight", "bias")]
+    rng = np.random.default_rng(0)
+
+    def pieces(name: str) -> Iterator[Vector]:
+        rows_left, *sides = next(row.shape for row in rows if row.name == name)
+        while rows_left:
+            count = min(rows_left, 2048)
+            yield _tensor(rng, (count, *sides))
+            rows_left -= count
+
+    write_described(path, rows, (), pieces)
+    return sum(row.nbytes for row in rows)
 
 
 def _tensor(rng: np.random.Generator, shape: Sequence[int]) -> Vector:

@@ -64,6 +64,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -77,12 +78,14 @@ from cnet.bundle_manifest import Manifest, named_products
 from cnet.bundle_parts import FOREIGN, Parts, parts_of
 from cnet.bundle_write import BundleSizes, write_bundle
 from cnet.errors import BundleError, CnetError
-from cnet.products import expanded, multiplied
+from cnet.products import expanded, multiplied, shape_of
 from cnet.sealed_npz import Reader, Source
 from cnet.symbols import Symbols
-from cnet.weights import Tensor, Weights
+from cnet.weights import Product, Tensor, Weights
 
 __all__ = ["Bundle", "BundleSizes", "open_bundle", "write_bundle"]
+
+_PIECE = 2**20
 
 
 def open_bundle(source: Source) -> Bundle:
@@ -129,8 +132,7 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
     def __getitem__(self, name: str) -> npt.NDArray[np.generic]:
         product = self._products.get(name)
         if product is not None:
-            array = multiplied(self._stored(product.left), self._stored(product.right), product.dtype)
-            return dtypes.widen(array, product.dtype)
+            return dtypes.widen(self._product(product), product.dtype)
         if name not in self._names:
             raise KeyError(name)
         return dtypes.widen(self._tensor(name), self._rows[name][0])
@@ -176,9 +178,39 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
             Tensor(name, dtype, arrays[self._first.get(name, name)]) for name, (dtype, _) in self._rows.items()
         )
         names = self._parsed.tensors.names
-        tied = tuple(tuple(names[index] for index in group) for group in self._parsed.tied)
         compressible = tuple(name for name in names if name in self._compressible)
-        return Weights(tensors, compressible, tied, tuple(self._products.values()))
+        return Weights(tensors, compressible, self.tied, tuple(self._products.values()))
+
+    def described(self, name: str) -> tuple[str, tuple[int, ...]]:
+        """Name of a tensor's element type (``cnet.dtypes``), and its shape."""
+        product = self._products.get(name)
+        if product is None:
+            return self._rows[name]
+        return product.dtype, shape_of(self._rows[product.left][1], self._rows[product.right][1])
+
+    @property
+    def tied(self) -> tuple[tuple[str, ...], ...]:
+        """Groups of names that share their values, as in ``Weights``."""
+        names = self._parsed.tensors.names
+        return tuple(tuple(names[index] for index in group) for group in self._parsed.tied)
+
+    @property
+    def raw_bytes(self) -> int:
+        """Bytes of all elements in their own types; tied tensors once."""
+        own = (self.described(name) for name in self if name not in self._first)
+        return sum(math.prod(shape) * dtypes.by_name(dtype).numpy.itemsize for dtype, shape in own)
+
+    def pieces(self, name: str) -> Iterator[npt.NDArray[np.generic]]:
+        """A tensor's elements, flat, 2^20 at a time, in the storage type of its own type. Raises BundleError.
+
+        The elements of a product, which are made of all of its factors, come all at once.
+        """
+        if name in self._products:
+            yield self._product(self._products[name]).reshape(-1)
+            return
+        count = math.prod(self._rows[name][1])
+        for start in range(0, count, _PIECE):
+            yield self._elements(name, slice(start, min(count, start + _PIECE)))
 
     def verify(self) -> None:
         """Read every byte and decode everything, keeping none of it. Raises BundleError where one is not as written."""
@@ -201,16 +233,23 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
         tensors: dict[str, Any] = export.state_dict(self.weights())
         return tensors
 
-    def _stored(self, name: str) -> Tensor:
-        return Tensor(name, self._rows[name][0], self._tensor(name))
+    def _product(self, product: Product) -> npt.NDArray[np.generic]:
+        left, right = (Tensor(name, self._rows[name][0], self._tensor(name)) for name in (product.left, product.right))
+        return multiplied(left, right, product.dtype)
 
     def _tensor(self, name: str) -> npt.NDArray[np.generic]:
         """A new array in the storage type of the tensor's own type."""
-        dtype, shape = self._rows[name]
-        place = self._parsed.places[name]
+        shape = self._rows[name][1]
+        return self._elements(name, slice(0, math.prod(shape))).reshape(shape)
+
+    def _elements(self, name: str, part: slice) -> npt.NDArray[np.generic]:
+        """Some of a tensor's elements, a new array."""
+        dtype, place = self._rows[name][0], self._parsed.places[name].start
         try:
             if self._first.get(name, name) in self._compressible:
-                return dtypes.narrow(self._parts.values(place), dtype).reshape(shape)
-            return self._parts.other(place).view(dtypes.by_name(dtype).numpy).reshape(shape)
+                return dtypes.narrow(self._parts.values(slice(place + part.start, place + part.stop)), dtype)
+            kind = dtypes.by_name(dtype).numpy
+            start, stop = place + part.start * kind.itemsize, place + part.stop * kind.itemsize
+            return self._parts.other(slice(start, stop)).view(kind)
         except FOREIGN as error:
             raise BundleError(f"tensor {name!r} of the bundle cannot be decoded") from error

@@ -12,13 +12,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from cnet.bundle_json import to_json
+from cnet.bundle_json import parse, to_json
 from cnet.bundle_local import stored
 from cnet.bundle_manifest import STREAMS, Joined, Manifest, Other, columns_of, plain, products_of, ties_of
 from cnet.encode import Encoder, SegmentEncoder
 from cnet.encode._others import Array, Kind, blocks_of, pack_others, rounded
 from cnet.errors import BundleError
-from cnet.sealed_npz import CHUNK, JOINED, Writer, file_sha256
+from cnet.mapped import release
+from cnet.sealed_npz import CHUNK, JOINED, Reader, Writer, file_sha256
 from cnet.spools import Spools
 from cnet.symbols import SymbolParts, whole
 from cnet.weights import Tensor, Weights
@@ -85,6 +86,35 @@ def write_bundle(
     return BundleSizes.of(parts, total, digest)
 
 
+def add_notes(
+    path: str | os.PathLike[str], metrics: Mapping[str, Any] | None, extra: Mapping[str, Any] | None
+) -> BundleSizes:
+    """Put other metrics and extra into a bundle of version 3, in place: its data stay where they are.
+
+    Whoever calls it has the file to itself; a crash on the way leaves a file that is no bundle.
+
+    Raises:
+        BundleError: the file is no bundle of version 3, or the notes are nothing that JSON can hold.
+    """
+    reader = Reader(Path(path))
+    manifest = parse(reader.manifest)
+    if manifest.joined is None:
+        raise BundleError(f"a bundle of version {manifest.version} is written with its metrics, or not at all")
+    notes = {"metrics": None if metrics is None else plain(metrics), "extra": None if extra is None else plain(extra)}
+    text = to_json(manifest.model_copy(update=notes))
+    with Path(path).open("r+b") as file:
+        file.truncate(reader.entries["manifest"].offset)
+        writer = Writer.resumed(file, JOINED, [reader.entries["data"]])
+        writer.add("manifest", "|u1", [np.frombuffer(text, np.uint8)])
+        writer.seal()
+        file.flush()
+        os.fsync(file.fileno())
+        total = file.seek(0, os.SEEK_END)
+        digest = file_sha256(file)
+    parts = {**manifest.joined.sizes, "other": sum(manifest.joined.others)}
+    return BundleSizes.of(parts, total, digest)
+
+
 def _write_apart(
     file: BinaryIO, weights: Weights, symbols: SymbolParts, encoder: Encoder, notes: Notes
 ) -> dict[str, int]:
@@ -144,6 +174,7 @@ def _packed_others(weights: Weights, kind: Kind, spools: Spools) -> tuple[list[i
         spools.write("other", packed)
         sizes.append(len(packed))
         errors += [_error(dtype, array, kind) for dtype, array in block]
+        release(block[-1][1])
     return sizes, max(errors)
 
 

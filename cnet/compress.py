@@ -22,6 +22,7 @@ def compress_file(
     observer: RunObserver | None = None,
     *,
     folder: Path | None = None,
+    streaming: bool | None = None,
 ) -> Outcome:
     """Compress a checkpoint file as ``spec`` says and write the selected bundle to ``out``.
 
@@ -33,6 +34,7 @@ def compress_file(
         observer: told of everything.
         folder: where the run keeps its state, so that the same call goes on where it ended; None: a temporary one,
             removed at the end.
+        streaming: as in ``cnet.pipeline.Inputs``.
 
     Raises:
         CheckpointError, DatasetError: a file that cannot be read.
@@ -45,9 +47,9 @@ def compress_file(
     weights = read_checkpoint(source).weights if source else None
     dataset = load_dataset(spec.dataset, observer) if spec.dataset else None
     if folder is not None:
-        return _into(out, run(spec, Inputs(weights, dataset, folder), observer))
+        return _into(out, run(spec, Inputs(weights, dataset, folder, streaming), observer))
     with tempfile.TemporaryDirectory(prefix="cnet-") as temporary:
-        return _into(out, run(spec, Inputs(weights, dataset, Path(temporary)), observer))
+        return _into(out, run(spec, Inputs(weights, dataset, Path(temporary), streaming), observer))
 
 
 def load_dataset(name: str, observer: RunObserver | None = None) -> Dataset:

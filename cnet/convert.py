@@ -5,13 +5,15 @@ Every tensor is written under its canonical name with its shape. Tied tensors ar
 
 from __future__ import annotations
 
+import contextlib
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from cnet.checkpoint.canonical import write_canonical
+from cnet.bundle import Bundle
+from cnet.checkpoint.canonical import Described, write_canonical, write_described
 from cnet.errors import CnetError
 from cnet.weights import Weights
 
@@ -33,12 +35,23 @@ def write_model(weights: Weights, path: Path, format: str) -> None:  # noqa: A00
     """
     if format not in _WRITERS:
         raise CnetError(f"there is no model format {format!r}; known: {', '.join(FORMATS)}", code="unknown_format")
-    draft = path.with_name(f".{path.name}.draft")
-    try:
+    with _draft(path) as draft:
         _WRITERS[format](draft, weights)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+
+
+def unpack(bundle: Bundle, path: Path, format: str) -> None:  # noqa: A002 - as above
+    """Decode a bundle to a model file; as ``write_model``, but safetensors are written piece by piece.
+
+    Raises:
+        BundleError: the bundle is damaged; nothing is written.
+        CnetError: ``unknown_format``, or ``torch_missing``.
+    """
+    if format != "safetensors":
+        write_model(bundle.weights(), path, format)
+        return
+    rows = [Described(name, *bundle.described(name)) for name in bundle]
+    with _draft(path) as draft:
+        write_described(draft, rows, bundle.tied, bundle.pieces)
 
 
 def format_of(path: Path) -> str:
@@ -48,6 +61,17 @@ def format_of(path: Path) -> str:
         known = ", ".join(_SUFFIXES)
         raise CnetError(f"the suffix {suffix!r} names no model format; known: {known}", code="unknown_format")
     return _SUFFIXES[suffix]
+
+
+@contextlib.contextmanager
+def _draft(path: Path) -> Iterator[Path]:
+    """A file beside ``path`` that takes its place if all goes well."""
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _write_npz(path: Path, weights: Weights) -> None:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cnet import mapped
 from cnet.symbols import Symbols
 from cnet.weights import Weights
 
 _RESERVED = {"file", "allow_pickle"}  # parameters of savez_compressed, which takes the members' names beside them
 _CHUNK = 2**20
+_BUFFER = 2**20  # elements that are deflated together
+
+Member = tuple[str, np.dtype[Any], tuple[int, ...], Iterable[npt.NDArray[np.generic]]]
+"""Name, element type and shape of an array, and its elements in parts."""
 
 
 def npz_bytes(weights: Weights) -> int:
@@ -21,16 +28,35 @@ def npz_bytes(weights: Weights) -> int:
     bfloat16 and float8 are stored as unsigned integers of the same width.
     """
     names = {tensor.name for tensor in weights}
-    arrays = {_allowed(tensor.name, names): tensor.data for tensor in weights if tensor.name not in weights.copies}
-    counter = _Counter()
-    np.savez_compressed(counter, **arrays)  # type: ignore[arg-type]
-    return counter.size
+    own = (tensor for tensor in weights if tensor.name not in weights.copies)
+    return _npz_size(
+        (_allowed(tensor.name, names), tensor.data.dtype, tensor.shape, mapped.chunks(tensor.data, _BUFFER))
+        for tensor in own
+    )
 
 
-def npz_vector_bytes(vector: npt.NDArray[np.floating]) -> int:
-    """Size of ``numpy.savez_compressed`` of w_net as one float32 vector: the numerator of ``ratio_weights``."""
+def npz_vector_bytes(parts: Iterable[npt.NDArray[np.generic]], length: int) -> int:
+    """Size of ``numpy.savez_compressed`` of w_net as one float32 vector: the numerator of ``ratio_weights``.
+
+    Args:
+        parts: w_net in parts of any length, in order.
+        length: of all of it.
+    """
+    narrow = (part.astype(np.float32, copy=False) for part in parts)
+    return _npz_size([("arr_0", np.dtype(np.float32), (length,), narrow)])
+
+
+def _npz_size(members: Iterable[Member]) -> int:
+    """Size of the file that ``numpy.savez_compressed`` writes of arrays, which need not be in memory."""
     counter = _Counter()
-    np.savez_compressed(counter, vector.astype(np.float32, copy=False))
+    with zipfile.ZipFile(counter, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, dtype, shape, parts in members:
+            description = np.lib.format.dtype_to_descr(dtype)
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                header = {"descr": description, "fortran_order": False, "shape": shape}
+                np.lib.format.write_array_header_1_0(file, header)
+                for part in parts:
+                    file.write(part.tobytes())
     return counter.size
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.commands.jobspec import Choices
-from app.commands.options import Architecture, Clusters, Dataset, Encoder, Json, Method, Sparsity, SpecFile
+from app.commands.options import Architecture, Clusters, Dataset, Encoder, Json, Method, Sparsity, SpecFile, Streaming
 from app.console.output import columns, emit_json, emit_line
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def compress(
     method: Method = None,
     dataset: Dataset = None,
     architecture: Architecture = None,
+    streaming: Streaming = None,
     json: Json = False,
 ) -> None:
     """Compress a checkpoint here, by the same pipeline as on a server.
@@ -51,7 +52,7 @@ def compress(
     choices = Choices(spec, sparsity, clusters, encode, method, dataset, architecture)
     job = JobSpec.parse({**choices.document(), "checkpoint": file.name[:200]})
     with Bar("load", quiet=json) as bar:
-        outcome = compress_file(file, job, out, bar)
+        outcome = compress_file(file, job, out, bar, streaming=streaming)
     point = outcome.points[outcome.selected]
     if json:
         emit_json({**metrics(outcome.baseline, outcome.points, outcome.selected), "bundle": str(out)})
@@ -70,14 +71,15 @@ def unpack(
 ) -> None:
     """Decode a bundle into a file that other tools read."""
     from cnet.bundle import open_bundle
-    from cnet.convert import format_of, write_model
+    from cnet.convert import format_of
+    from cnet.convert import unpack as write
 
     kind = format_of(out)
     _check_readable(bundle)
     _check_folder(out)
-    weights = open_bundle(bundle).weights()
-    write_model(weights, out, kind)
-    tensors, size = len(weights.tensors), out.stat().st_size
+    opened = open_bundle(bundle)
+    write(opened, out, kind)
+    tensors, size = len(opened), out.stat().st_size
     if json:
         emit_json({"file": str(out), "format": kind, "tensors": tensors, "size_bytes": size})
     else:

@@ -25,6 +25,14 @@ SpecFile = Annotated[Path | None, typer.Option("--spec", help="A job specificati
 Method = Annotated[str | None, typer.Option("--method", help="What training adds to the loss, such as cnet.")]
 Dataset = Annotated[str | None, typer.Option("--dataset", help="A built-in data set, or one of your own.")]
 Architecture = Annotated[str | None, typer.Option("--architecture", help="The net's architecture, such as resnet20.")]
+Streaming = Annotated[
+    bool | None,
+    typer.Option(
+        "--streaming/--no-streaming",
+        show_default="for large nets",
+        help="Read the weights pass by pass instead of all at once; the result is the same.",
+    ),
+]
 Encoder = Annotated[str | None, typer.Option("--encode", help="How the bundle is written: compact (default), npz, ...")]
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"

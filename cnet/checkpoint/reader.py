@@ -22,9 +22,11 @@ from cnet.checkpoint.pt_zip import read_torch_zip
 from cnet.checkpoint.safetensors import read_safetensors
 from cnet.checkpoint.values import check_values
 from cnet.errors import CheckpointError
+from cnet.mapped import chunks
 from cnet.weights import Tensor, Weights
 
 _DEFAULT = Limits()
+_PIECE = 2**20
 
 
 def read_checkpoint(
@@ -99,6 +101,10 @@ def _tied(named: dict[str, Leaf], tensors: list[Tensor], document: Document, pre
 def _same(tensors: list[Tensor]) -> bool:
     first, *others = tensors
     return all(
-        (other.dtype, other.shape) == (first.dtype, first.shape) and other.data.tobytes() == first.data.tobytes()
-        for other in others
+        (other.dtype, other.shape) == (first.dtype, first.shape) and _same_bits(other, first) for other in others
     )
+
+
+def _same_bits(one: Tensor, other: Tensor) -> bool:
+    pairs = zip(chunks(one.data, _PIECE), chunks(other.data, _PIECE), strict=True)
+    return all(mine.tobytes() == theirs.tobytes() for mine, theirs in pairs)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cnet import dtypes
 from cnet.checkpoint._base import shown
 from cnet.errors import CheckpointError
+from cnet.mapped import chunks
 from cnet.weights import Tensor
 
 _PIECE = 1 << 20
@@ -36,9 +37,7 @@ class Statistics:
 
 def pieces(tensor: Tensor) -> Iterator[npt.NDArray[np.generic]]:
     """The values, flat, a piece at a time, in types that NumPy computes with."""
-    flat = tensor.data.reshape(-1)
-    for start in range(0, flat.size, _PIECE):
-        yield dtypes.widen(flat[start : start + _PIECE], tensor.dtype)
+    return (dtypes.widen(part, tensor.dtype) for part in chunks(tensor.data, _PIECE))
 
 
 def check_values(tensor: Tensor) -> None:

@@ -12,8 +12,9 @@ import numpy as np
 
 from cnet.encode._base import Content, Decoded, Shapes, Whole
 from cnet.encode._codebooks import Codebooks
-from cnet.encode._coded import Bools, Coded, Ints, Net, Way, bounds, bounds_between, unquantized
+from cnet.encode._coded import Bools, Coded, Ints, Net, Way, unquantized
 from cnet.encode._layout import SEGMENT, segments
+from cnet.encode._lengths import bounds, bounds_between
 from cnet.encode._plain import read_plain
 from cnet.encode._varint import take
 from cnet.symbols import Symbols

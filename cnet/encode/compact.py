@@ -25,10 +25,11 @@ import numpy as np
 from pydantic import Field
 
 from cnet.encode._base import ENCODERS, Content, Decoded, SegmentEncoder, Shapes, Streams
-from cnet.encode._coded import Net, Numbers, Segments, Stream, type_of_values, values_of
+from cnet.encode._coded import Net, Numbers, Segments, type_of_values, values_of
 from cnet.encode._floats import pack
 from cnet.encode._kept import narrowed
 from cnet.encode._layout import segments
+from cnet.encode._lengths import Stream
 from cnet.encode._opening import Held, Kinds, opened
 from cnet.encode._others import Kind
 from cnet.encode._plain import plain

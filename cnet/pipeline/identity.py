@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cnet.mapped import chunks
 from cnet.search import open_document
 from cnet.spec import JobSpec
 from cnet.training.datasets import Dataset
@@ -16,6 +17,8 @@ from cnet.weights import Weights
 
 STATE_VERSION = 2
 """Rises when the saved state of a run changes its meaning, so that no release goes on from another's."""
+
+_PART = 2**20
 
 _NOT_IN_BUNDLES = ("name", "labels", "checkpoint", "dataset", "time_limit")
 
@@ -34,7 +37,8 @@ def weights_digest(weights: Weights) -> str:
     digest.update(_json([[t.name, t.dtype, list(t.shape)] for t in weights]))
     digest.update(_json([weights.compressible, weights.tied]))
     for tensor in weights:
-        digest.update(_buffer(tensor.data))
+        for part in chunks(tensor.data, _PART):
+            digest.update(_buffer(part))
     return digest.hexdigest()
 
 

@@ -46,11 +46,14 @@ class Inputs:
         dataset: None where nothing is trained or evaluated.
         folder: a folder that the run has to itself, made if need be. A second run with the same inputs in the same
             folder goes on where the first one ended.
+        streaming: whether weights are read pass by pass instead of all at once, which needs a job without a data set
+            (``cnet.pipeline.streamed``); None: where the net is large and the job allows it.
     """
 
     weights: Weights | None
     dataset: Dataset | None
     folder: Path
+    streaming: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -115,13 +115,7 @@ class Maker:
     ) -> BundleSizes:
         """The bundle with its metrics, proven to decode to what was measured, in its final place."""
         name = _name(request)
-        metrics = {
-            "sparsity_requested": request.sparsity,
-            "clusters_requested": request.clusters,
-            **_chosen(request, self.about),
-            **measured.summary(),
-            "baseline": baseline.to_json(),
-        }
+        metrics = self._metrics(request, measured, baseline)
         decoded = draft.weights()
         path = self.store.draft(name)
         write_bundle(path, weights, draft.symbols(), self.plan.encoder, metrics, self.about)
@@ -133,6 +127,16 @@ class Maker:
         publish(path, self.store.bundle(name))
         self.store.drop_training(name)
         return sizes
+
+    def _metrics(self, request: Request, measured: Quality, baseline: BaselineResult) -> dict[str, Any]:
+        """What the manifest says of the point."""
+        return {
+            "sparsity_requested": request.sparsity,
+            "clusters_requested": request.clusters,
+            **_chosen(request, self.about),
+            **measured.summary(),
+            "baseline": baseline.to_json(),
+        }
 
     def _step(self, phase: str) -> None:
         check_stop(self.observer)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cnet import sizes
+from cnet import dtypes, mapped, sizes
 from cnet.bundle import BundleSizes
 from cnet.points import BaselineResult, LayerResult, PartBytes, Point
 from cnet.products import spans
@@ -19,6 +19,8 @@ from cnet.weights import Weights
 
 Vector = npt.NDArray[np.floating]
 
+_PART = 2**20
+
 
 def baseline_result(weights: Weights, accuracy: float | None, loss: float | None) -> BaselineResult:
     """The baseline's numbers; ``weights`` are those before any compression."""
@@ -27,10 +29,17 @@ def baseline_result(weights: Weights, accuracy: float | None, loss: float | None
         loss=loss,
         raw_bytes=weights.raw_bytes,
         npz_bytes=sizes.npz_bytes(weights),
-        compressible_npz_bytes=sizes.npz_vector_bytes(weights.vector()),
+        compressible_npz_bytes=sizes.npz_vector_bytes(_vector_parts(weights), weights.compressible_parameters),
         parameters=weights.parameters,
         compressible_parameters=weights.compressible_parameters,
     )
+
+
+def _vector_parts(weights: Weights) -> Iterator[npt.NDArray[np.generic]]:
+    """w_net in parts, none of which is held."""
+    for name in weights.compressible:
+        tensor = weights[name]
+        yield from (dtypes.widen(part, tensor.dtype) for part in mapped.chunks(tensor.data, _PART))
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from cnet.pipeline.nets import Net
 from cnet.pipeline.plan import Plan, TrainingPlan
 from cnet.pipeline.session import Session
 from cnet.pipeline.store import Store
+from cnet.pipeline.streamed import StreamedMaker, StreamedSession, streams
 from cnet.points import Point
 from cnet.search import Candidate, Grid
 from cnet.spec import JobSpec
@@ -76,8 +77,18 @@ def _session(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Session:
         observer.log("this run was started before: going on from its saved state")
     effort = Effort.of(spec, inputs.dataset)
     meter = Meter(observer, effort.total)
-    maker = Maker(plan, net, effort, observer, store, meter, about)
-    return Session(given, plan, net, effort, observer, store, meter, maker, search.searches(spec))
+    streamed = _streamed(spec, inputs, given)
+    maker = (StreamedMaker if streamed else Maker)(plan, net, effort, observer, store, meter, about)
+    kind, returns = StreamedSession if streamed else Session, search.searches(spec)
+    return kind(given, plan, net, effort, observer, store, meter, maker, returns)
+
+
+def _streamed(spec: JobSpec, inputs: Inputs, given: Weights | None) -> bool:
+    if given is not None and inputs.dataset is None:
+        return streams(spec, given, inputs.streaming)
+    if inputs.streaming:
+        raise SpecError("a job with a data set needs all weights in memory: do not stream", code="cannot_stream")
+    return False
 
 
 def _candidates(spec: JobSpec, session: Session, points: list[Point], *, exhaustive: bool) -> Iterable[Candidate]:

@@ -2,5 +2,6 @@
 
 from cnet.prune._base import PRUNERS, Curvature, Pruner
 from cnet.prune._gradual import Gradual
+from cnet.prune._select import Threshold
 
-__all__ = ["PRUNERS", "Curvature", "Gradual", "Pruner"]
+__all__ = ["PRUNERS", "Curvature", "Gradual", "Pruner", "Threshold"]

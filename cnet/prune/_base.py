@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from cnet.errors import SpecError
 from cnet.prune._gradual import Gradual
 from cnet.prune._scope import Scope, keep_most_salient
+from cnet.prune._select import Bits, Threshold
 from cnet.registry import Part, Registry
 from cnet.sweep import Sweep
 from cnet.weights import Weights
@@ -58,6 +61,23 @@ class Pruner(Part):
     def gradual_epochs(self) -> int:
         """Epochs of the training that prunes step by step; 0 where all is pruned at once."""
         return self.gradual.epochs if self.gradual else 0
+
+    @property
+    def streams(self) -> bool:
+        """Whether there is a ``threshold`` for nets that are not in memory."""
+        return False
+
+    def threshold(self, magnitudes: Callable[[], Iterable[Bits]], dropped: int) -> Threshold:  # noqa: ARG002 - overridden
+        """What is kept of weights that are given part by part.
+
+        Args:
+            magnitudes: bits of all |w| as float32, in order of w_net, from the start each time it is called.
+            dropped: how many are set to zero.
+
+        Raises:
+            SpecError: this pruner looks at the whole net at once (``streams`` is False).
+        """
+        raise SpecError(f"pruner {self.name!r} with these settings needs all weights in memory: do not stream")
 
     @abstractmethod
     def saliency(self, weights: Weights, curvature: Curvature | None) -> npt.NDArray[np.floating]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,36 @@ def smallest(parts: Callable[[], Iterable[Bits]], rank: int) -> tuple[int, int]:
         counts += np.bincount(lower, minlength=1 << _HALF)
     lowest, between = _find(counts, rank - below)
     return upper << _HALF | lowest, below + between
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The smallest magnitudes of a net, so many of them: all below ``bits``, and of those equal to it the first ones.
+
+    Attributes:
+        bits: of the magnitude; 0 where none but zeros go.
+        spare: how many of those equal to it go.
+    """
+
+    bits: int
+    spare: int
+
+    @classmethod
+    def of(cls, parts: Callable[[], Iterable[Bits]], dropped: int) -> Threshold:
+        """The threshold of the ``dropped`` smallest; ``parts`` as for ``smallest``."""
+        bits, below = smallest(parts, dropped) if dropped else (0, 0)
+        return cls(bits, dropped - below)
+
+    def masks(self, parts: Iterable[Bits]) -> Iterator[npt.NDArray[np.bool_]]:
+        """For all magnitudes in their order, part by part, which are kept; zeros never are."""
+        spare = self.spare
+        for part in parts:
+            keep = part > self.bits
+            if self.bits:
+                ties = np.flatnonzero(part == self.bits)
+                keep[ties[spare:]] = True
+                spare = max(0, spare - len(ties))
+            yield keep
 
 
 def _find(counts: npt.NDArray[np.int64], rank: int) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from cnet.prune import _select
 from cnet.prune._base import PRUNERS, Curvature, Pruner
+from cnet.prune._select import Threshold
 from cnet.weights import Weights
 
 
@@ -23,6 +24,17 @@ class Magnitude(Pruner):
         "Compressibility Loss for Neural Network Weights (2019), the pruning step; scope layer: Han et al., "
         "Learning both Weights and Connections, 2015; scope column: Gomez et al., Targeted Dropout, 2019"
     )
+
+    @property
+    def streams(self) -> bool:
+        """One threshold for the whole net is found without the net in memory."""
+        return self.scope == "network" and not self.floor and self.gradual is None
+
+    def threshold(self, magnitudes: Callable[[], Iterable[_select.Bits]], dropped: int) -> Threshold:
+        """As ``Pruner.threshold``."""
+        if not self.streams:
+            return super().threshold(magnitudes, dropped)
+        return Threshold.of(magnitudes, dropped)
 
     def saliency(self, weights: Weights, curvature: Curvature | None) -> npt.NDArray[np.floating]:
         """|w|."""
@@ -45,15 +57,8 @@ def _keep_by_bits(weights: Weights, dropped: int) -> npt.NDArray[np.bool_]:
         for name in weights.compressible:
             yield from _select.chunks(np.ascontiguousarray(weights[name].values(), np.float32))
 
-    keep = np.empty(weights.compressible_parameters, np.bool_)
-    threshold, below = _select.smallest(magnitudes, dropped) if dropped else (0, 0)
-    spare, start = dropped - below, 0  # of those at the threshold, so many go
-    for part in magnitudes():
-        place = keep[start : start + len(part)]
-        np.greater(part, threshold, out=place)
-        if threshold:  # zeros are never kept
-            ties = np.flatnonzero(part == threshold)
-            place[ties[spare:]] = True
-            spare = max(0, spare - len(ties))
-        start += len(part)
+    keep, start = np.empty(weights.compressible_parameters, np.bool_), 0
+    for mask in Threshold.of(magnitudes, dropped).masks(magnitudes()):
+        keep[start : start + len(mask)] = mask
+        start += len(mask)
     return keep

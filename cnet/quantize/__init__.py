@@ -1,5 +1,5 @@
 """Quantizers: kept weights to labels and centroids. One quantizer, one file."""
 
-from cnet.quantize._base import QUANTIZERS, Codebook, Quantizer
+from cnet.quantize._base import QUANTIZERS, Codebook, Fitted, Quantizer
 
-__all__ = ["QUANTIZERS", "Codebook", "Quantizer"]
+__all__ = ["QUANTIZERS", "Codebook", "Fitted", "Quantizer"]

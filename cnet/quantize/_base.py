@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from cnet.errors import SpecError
 from cnet.picked import picked
 from cnet.registry import Part, Registry
 from cnet.sizes import entropy
@@ -26,6 +27,21 @@ class Codebook:
 
     labels: npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | None
     centroids: npt.NDArray[np.floating]
+
+
+Parts = Callable[[], Iterable[npt.NDArray[np.floating]]]
+"""All values, part by part, from the start each time it is called."""
+
+
+class Fitted(Protocol):
+    """A codebook that is found, for values that are labelled part by part."""
+
+    @property
+    def centroids(self) -> npt.NDArray[np.floating]:
+        """As in ``Symbols``; without labels only its type means something."""
+
+    def labels(self, values: npt.NDArray[np.floating]) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | None:
+        """The labels of some of the values; None where values are kept as they are."""
 
 
 class Quantizer(Part):
@@ -77,6 +93,19 @@ class Quantizer(Part):
     def levels(self) -> tuple[int | None, ...]:
         """The cluster counts that the job asks for, one point each; ``(None,)`` where there is no such number."""
         return (None,)
+
+    @property
+    def streams(self) -> bool:
+        """Whether there is a ``fitted`` for values that are not in memory."""
+        return False
+
+    def fitted(self, parts: Parts, clusters: int | None) -> Fitted:  # noqa: ARG002 - overridden where it streams
+        """The codebook of ``quantize``, of values that are given part by part.
+
+        Raises:
+            SpecError: this quantizer, or so many clusters, need all values at once.
+        """
+        raise SpecError(f"quantizer {self.name!r} with these settings needs all weights in memory: do not stream")
 
     @abstractmethod
     def quantize(self, values: npt.NDArray[np.floating], clusters: int | None) -> Codebook:

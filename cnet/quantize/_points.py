@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,15 +33,30 @@ class Points:
         return cls(ordered[starts], np.diff(starts, append=len(ordered)).astype(np.float64))
 
     @classmethod
-    def coarse(cls, values: npt.NDArray[np.float32]) -> Points:
+    def distinct(cls, parts: Iterable[npt.NDArray[np.floating]], most: int) -> Points | None:
+        """The distinct ones of values that are given part by part; None where there are more than ``most``."""
+        values, counts = np.empty(0, np.float32), np.empty(0)
+        for part in parts:
+            own, often = np.unique(part, return_counts=True)
+            union, place = np.unique(np.concatenate([values, own]), return_inverse=True)
+            counts = np.bincount(place, np.concatenate([counts, often]), len(union)).astype(np.float64)
+            values = union
+            if len(values) > most:
+                return None
+        return cls(values, counts)
+
+    @classmethod
+    def coarse(cls, values: Iterable[npt.NDArray[np.float32]]) -> Points:
         """Means of values that share sign, exponent and the first 11 bits of the mantissa, and how many they are.
+
+        Values are given in parts of any length, which makes no difference.
 
         For many values: a point is a part in 2,048 wide, far less than a cluster of which there are some hundred.
         Whatever the number of values, this takes memory for some of them only.
         """
         groups, waiting = _Groups.none(), list[_Groups]()
-        for start in range(0, len(values), _CHUNK):
-            waiting.append(_Groups.of(values[start : start + _CHUNK]))
+        for chunk in chunked(values, _CHUNK):
+            waiting.append(_Groups.of(chunk))
             if sum(len(each.keys) for each in waiting) > _WAITING:
                 groups, waiting = _Groups.joined([groups, *waiting]), []
         groups = _Groups.joined([groups, *waiting])
@@ -83,3 +98,21 @@ class _Groups:
         counts = np.bincount(place, np.concatenate([part.counts for part in parts]), len(used))
         sums = np.bincount(place, np.concatenate([part.sums for part in parts]), len(used))
         return cls(used, counts.astype(np.float64), sums.astype(np.float64))
+
+
+def chunked(parts: Iterable[npt.NDArray[np.float32]], size: int) -> Iterator[npt.NDArray[np.float32]]:
+    """The same values ``size`` at a time, the last ones as they are: sums do not depend on how values were parted."""
+    rest: list[npt.NDArray[np.float32]] = []
+    for part in parts:
+        start = min(len(part), size - sum(map(len, rest))) if rest else 0
+        if rest:
+            rest.append(part[:start])
+            if sum(map(len, rest)) < size:
+                continue
+            yield np.concatenate(rest)
+        whole = start + (len(part) - start) // size * size
+        for first in range(start, whole, size):
+            yield part[first : first + size]
+        rest = [part[whole:]] if whole < len(part) else []
+    if rest:
+        yield np.concatenate(rest)

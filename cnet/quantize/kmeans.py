@@ -8,22 +8,28 @@ Journal 3/2, 2011). Few clusters start from that programme on a histogram, many 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.errors import CheckpointError
-from cnet.quantize._base import QUANTIZERS, Codebook
+from cnet.errors import CheckpointError, SpecError
+from cnet.quantize._base import QUANTIZERS, Codebook, Parts
 from cnet.quantize._intervals import cluster
 from cnet.quantize._nearest import nearest, used
 from cnet.quantize._points import Points
 from cnet.quantize._scope import Scoped
 from cnet.sweep import Sweep
 
+Floats = npt.NDArray[np.floating]
+
 _MANY = 2**16
+_MOST_DISTINCT = 2**22  # that are sorted out part by part
+_MOST_STREAMED = 1024  # clusters for which groups of values will do, whatever the net
 _POINTS_PER_CLUSTER = 32
 
 Clusters = Annotated[int, Field(ge=1, le=65536)]
@@ -60,16 +66,66 @@ class KMeans(Scoped):
         Raises:
             CheckpointError: ``not_finite``, where a value is NaN or infinite.
         """
-        limit = self.clusters[0] if clusters is None else clusters
         given = values if values.dtype == np.float64 else np.asarray(values, np.float32)
-        points = _points(given, limit)
+        centroids, places = self._found(lambda: [given], clusters)
+        return _without_unused(given, centroids, places)
+
+    @property
+    def streams(self) -> bool:
+        """One codebook for the whole net is found from groups of values."""
+        return self.scope == "network" and max(self.clusters) <= _MOST_STREAMED
+
+    def fitted(self, parts: Parts, clusters: int | None) -> Nearest:
+        """The same codebook of float32 values that are given part by part.
+
+        Raises:
+            CheckpointError: ``not_finite``.
+            SpecError: so many clusters of so many values need all of them at once, or each layer has its own.
+        """
+        if self.scope != "network":
+            raise SpecError("a codebook for each layer needs all weights in memory: do not stream")
+        return Nearest.of(parts, *self._found(parts, clusters))
+
+    def _found(self, parts: Parts, clusters: int | None) -> tuple[Floats, Floats]:
+        """The centroids, of which some may be in no use, and what they were before rounding."""
+        limit = self.clusters[0] if clusters is None else clusters
+        points = _points(parts, limit)
         if len(points.values) and not np.all(np.isfinite(points.values[[0, -1]])):  # NaN sorts to the end
             raise CheckpointError("weights that are NaN or infinite cannot be clustered", code="not_finite")
         if len(points.values) <= limit:
-            return _without_unused(given, _as_float32(points.values, exactly=True), points.values)
+            return _as_float32(points.values, exactly=True), points.values
         # Clusters are disjoint intervals of values, so their means mostly stay apart when rounded.
         centroids = np.unique(_as_float32(cluster(points, limit), exactly=False))
-        return _without_unused(given, centroids, centroids)
+        return centroids, centroids
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """Labels by the nearest of some places.
+
+    Attributes:
+        places: ascending.
+        numbers: the label of each place, of a place that no value is near anything.
+        centroids: of the labels.
+    """
+
+    places: Floats
+    numbers: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
+    centroids: Floats
+
+    @classmethod
+    def of(cls, parts: Parts, centroids: Floats, places: Floats) -> Nearest:
+        """The centroids that are the nearest of some value."""
+        kept = np.zeros(len(centroids), np.bool_)
+        for part in parts():
+            kept |= used(nearest(part, places), len(places)) if len(part) else False
+            if np.all(kept):
+                break
+        return cls(places, _renumbered(kept), centroids[kept])
+
+    def labels(self, values: Floats) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
+        """The labels of some values."""
+        return self.numbers[nearest(values, self.places)] if len(values) else self.numbers[:0]
 
 
 def _as_float32(values: npt.NDArray[np.floating], *, exactly: bool) -> npt.NDArray[np.floating]:
@@ -80,14 +136,22 @@ def _as_float32(values: npt.NDArray[np.floating], *, exactly: bool) -> npt.NDArr
     return narrow if fits else values
 
 
-def _points(values: npt.NDArray[np.floating], clusters: int) -> Points:
+def _points(parts: Parts, clusters: int) -> Points:
     """The distinct values; of many values, and where clusters are few, groups of nearly equal ones."""
-    if len(values) > _MANY and values.dtype == np.float32:
+    count = sum(len(part) for part in parts())
+    given = list(itertools.islice(parts(), 2)) if count > _MANY else list(parts())
+    if count > _MANY and given[0].dtype == np.float32:
         with np.errstate(invalid="ignore"):  # what is no number is found by the caller
-            points = Points.coarse(values.view(np.float32))
+            points = Points.coarse(part.view(np.float32) for part in parts())
         if len(points.values) > _POINTS_PER_CLUSTER * clusters:
             return points
-    return Points.of(values)
+        if len(given) > 1:
+            found = Points.distinct(parts(), _MOST_DISTINCT)
+            if found is None:
+                detail = f"{clusters} clusters of {count} values need all of them in memory: do not stream"
+                raise SpecError(detail, code="cannot_stream")
+            return found
+    return Points.of(given[0] if len(given) == 1 else np.concatenate([np.empty(0, np.float32), *given]))
 
 
 def _without_unused(
@@ -98,6 +162,10 @@ def _without_unused(
     kept = used(labels, len(centroids))
     if np.all(kept):
         return Codebook(labels, centroids)
-    renumbered = np.cumsum(kept) - 1
-    fits = np.count_nonzero(kept) <= 256
-    return Codebook((renumbered.astype(np.uint8) if fits else renumbered.astype(np.uint16))[labels], centroids[kept])
+    return Codebook(_renumbered(kept)[labels], centroids[kept])
+
+
+def _renumbered(kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
+    """For each place its number among those that are kept."""
+    numbers = np.cumsum(kept) - 1
+    return numbers.astype(np.uint8) if np.count_nonzero(kept) <= 256 else numbers.astype(np.uint16)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cnet.quantize._base import QUANTIZERS, Codebook, Quantizer
+from cnet.quantize._base import QUANTIZERS, Codebook, Parts, Quantizer
 from cnet.symbols import Symbols
 
 
@@ -28,6 +28,15 @@ class Unquantized(Quantizer):
         """No labels, and the values themselves in place of centroids."""
         return Codebook(None, values)
 
+    @property
+    def streams(self) -> bool:
+        """There is nothing to be found."""
+        return True
+
+    def fitted(self, parts: Parts, clusters: int | None) -> _Kept:  # noqa: ARG002 - the contract's
+        """No labels."""
+        return _Kept()
+
     def symbols(
         self,
         vector: npt.NDArray[np.floating],
@@ -38,3 +47,12 @@ class Unquantized(Quantizer):
         """The symbols of w_net, with its negative zeros among the values."""
         negative_zeros = (vector == 0) & np.signbit(vector)
         return super().symbols(vector, keep | negative_zeros, clusters, shapes)
+
+
+class _Kept:
+    """Values that are kept as they are."""
+
+    centroids = np.empty(0, np.float32)
+
+    def labels(self, values: npt.NDArray[np.floating]) -> None:
+        """There are none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet.encode._values import Grid, numbered, typed
-from cnet.quantize._base import QUANTIZERS, Codebook
+from cnet.errors import SpecError
+from cnet.quantize._base import QUANTIZERS, Codebook, Parts
 from cnet.quantize._rows import Rows, RowScoped
 from cnet.quantize._sizes import chunks, magnitudes
 from cnet.sweep import Sweep
@@ -53,13 +55,26 @@ class Uniform(RowScoped):
             CheckpointError: ``not_finite``, where a value is NaN or infinite.
         """
         most = self.most(clusters)
-        top, _ = magnitudes(values)
-        step = (top and top * _best_step(values, top, most)) or 1.0
-        multiples = [np.empty(0, np.int16)]
-        for part in chunks(values):
-            nearest = np.clip(np.rint(np.abs(part) / values.dtype.type(step)), 1, most)
-            multiples.append(np.where(part < 0, -nearest, nearest).astype(np.int16))
+        step = _step(lambda: chunks(values), most)
+        multiples = [np.empty(0, np.int16), *(_multiples(part, step, most) for part in chunks(values))]
         return _codebook(np.concatenate(multiples), step, values.dtype)
+
+    @property
+    def streams(self) -> bool:
+        """One step for the whole net is found from a histogram."""
+        return self.scope == "network"
+
+    def fitted(self, parts: Parts, clusters: int | None) -> Steps:
+        """The same values for float32 ones that are given part by part.
+
+        Raises:
+            CheckpointError: ``not_finite``.
+            SpecError: each layer or row has a step of its own, which needs all values at once.
+        """
+        if not self.streams:
+            raise SpecError("steps of layers or rows need all weights in memory: do not stream")
+        most = self.most(clusters)
+        return Steps.of(parts, _step(parts, most), most)
 
     def most(self, clusters: int | None) -> int:
         """Half the number of values."""
@@ -80,11 +95,66 @@ class Uniform(RowScoped):
         return rows.sums(sizes * chosen) / rows.sums(chosen * chosen)
 
 
-def _best_step(values: npt.NDArray[np.floating], top: float, most: int) -> float:
-    """The step, as a part of the largest size, whose multiples 1..most are nearest to the sizes on the whole."""
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Labels by the nearest multiple of a step.
+
+    Attributes:
+        step: positive.
+        most: the largest multiple.
+        numbers: the label of each multiple from -most to most.
+        centroids: of the labels.
+    """
+
+    step: float
+    most: int
+    numbers: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
+    centroids: npt.NDArray[np.floating]
+
+    @classmethod
+    def of(cls, parts: Parts, step: float, most: int) -> Steps:
+        """The multiples that occur."""
+        found = np.zeros(2 * most + 1, np.bool_)
+        for part in parts():
+            found[_multiples(part, step, most) + most] = True
+        codebook = _codebook((np.flatnonzero(found) - most).astype(np.int16), step, np.dtype(np.float32))
+        numbers = np.zeros(len(found), np.int64)
+        if codebook.labels is not None:
+            numbers[found] = codebook.labels
+        return cls(step, most, typed(numbers, len(codebook.centroids)), codebook.centroids)
+
+    def labels(self, values: npt.NDArray[np.floating]) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
+        """The labels of some values."""
+        return self.numbers[_multiples(values, self.step, self.most) + self.most]
+
+
+def _multiples(values: npt.NDArray[np.floating], step: float, most: int) -> npt.NDArray[np.int16]:
+    """The nearest multiples, none 0, of steps of one size."""
+    nearest = np.clip(np.rint(np.abs(values) / values.dtype.type(step)), 1, most)
+    multiples: npt.NDArray[np.int16] = np.where(values < 0, -nearest, nearest).astype(np.int16)
+    return multiples
+
+
+def _step(parts: Parts, most: int) -> float:
+    """The step of least error; 1 where all values are 0. Raises CheckpointError (``not_finite``)."""
+    top = max((magnitudes(part)[0] for part in parts()), default=0.0)
+    if not top:
+        return 1.0
+    counts, least = np.zeros(_BINS, np.int64), 0.0
+    for part in parts():
+        least = float(np.finfo(part.dtype).smallest_subnormal)  # the step is to be no 0 of this type
+        counts += np.histogram(np.abs(part) / part.dtype.type(top), _BINS, (0.0, 1.0))[0]
+    return max(top * _best_step(counts, most), least)
+
+
+def _best_step(counts: npt.NDArray[np.int64], most: int) -> float:
+    """The step, as a part of the largest size 1, whose multiples 1..most are nearest to the sizes on the whole.
+
+    Args:
+        counts: of the sizes, in bins of equal width from 0 to 1.
+        most: the largest multiple.
+    """
     edges = np.linspace(0.0, 1.0, _BINS + 1)
-    parts = (np.abs(part) / values.dtype.type(top) for part in chunks(values))
-    counts = sum((np.histogram(part, _BINS, (0.0, 1.0))[0] for part in parts), np.zeros(_BINS, np.int64))
     used = counts > 0
     middles, counts = ((edges[1:] + edges[:-1]) / 2)[used], counts[used]
     steps = _CANDIDATES / most

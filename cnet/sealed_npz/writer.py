@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,14 @@ class Writer:
         self._wide = wide
         self._entries: list[Entry] = []
         self._skeleton = hashlib.sha256()
+
+    @classmethod
+    def resumed(cls, file: BinaryIO, form: Form, entries: Iterable[Entry]) -> Self:
+        """A writer of a file that ends with the data of these members."""
+        writer = cls(file, form)
+        writer._entries += entries
+        file.seek(0, os.SEEK_END)
+        return writer
 
     def add(self, name: str, descr: str, arrays: Iterable[npt.NDArray[np.generic]]) -> Packed:
         """One member that holds the bytes of all ``arrays`` as one array of type ``descr``."""

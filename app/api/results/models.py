@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from app.api.scratch import check_space
 from cnet.bundle import open_bundle
-from cnet.convert import write_model
+from cnet.convert import unpack
 
 FORMATS = ("safetensors", "npz")
 """What a model can be had as: all that needs no PyTorch in the front end."""
@@ -39,9 +39,9 @@ class Models:
 
     def _decode(self, bundle: Path, path: Path, model_format: str) -> BinaryIO:
         self._folder.mkdir(parents=True, exist_ok=True)
-        weights = open_bundle(bundle).weights()
-        check_space(self._folder, weights.raw_bytes, self._reserve)
-        write_model(weights, path, model_format)
+        opened = open_bundle(bundle)
+        check_space(self._folder, opened.raw_bytes, self._reserve)
+        unpack(opened, path, model_format)
         file = path.open("rb")
         self._forget()
         return file

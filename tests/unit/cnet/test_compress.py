@@ -30,6 +30,16 @@ def test_selected_bundle_is_written(checkpoint: Path, tmp_path: Path) -> None:
     assert set(tmp_path.iterdir()) == {checkpoint, tmp_path / "net.cnet.npz"}
 
 
+def test_streaming_gives_the_same_symbols(checkpoint: Path, tmp_path: Path) -> None:
+    """Read pass by pass, the file decodes to the same bits."""
+    spec = weights_spec(encode={"name": "compact"})
+    compress_file(checkpoint, spec, tmp_path / "memory.npz", streaming=False)
+    compress_file(checkpoint, spec, tmp_path / "stream.npz", streaming=True)
+
+    memory, stream = open_bundle(tmp_path / "memory.npz"), open_bundle(tmp_path / "stream.npz")
+    assert {name: memory[name].tobytes() for name in memory} == {name: stream[name].tobytes() for name in stream}
+
+
 def test_nothing_is_written_where_the_target_is_not_met(checkpoint: Path, tmp_path: Path) -> None:
     """An older file stays as it is."""
     out = tmp_path / "out.npz"

@@ -9,11 +9,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from cnet import bundle as bundle_module
 from cnet import dtypes
-from cnet.convert import FORMATS, format_of, write_model
-from cnet.errors import CnetError
+from cnet.bundle import open_bundle, write_bundle
+from cnet.convert import FORMATS, format_of, unpack, write_model
+from cnet.encode import ENCODERS
+from cnet.errors import BundleError, CnetError
 from cnet.training.export import state_dict
 from cnet.weights import Tensor, Weights
+from tests.unit.cnet.nets import compress, every_type
 
 RNG = np.random.default_rng(0)
 
@@ -93,3 +97,33 @@ def test_unknown_formats_are_refused_with_the_known_ones(tmp_path: Path) -> None
         write_model(WEIGHTS, tmp_path / "model", "xyz")
     assert caught.value.code == "unknown_format"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("format_", ["safetensors", "npz"])
+def test_a_bundle_is_unpacked_to_the_same_bytes(tmp_path: Path, format_: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Piece by piece or all at once, for every element type, tied and empty tensors."""
+    monkeypatch.setattr(bundle_module, "_PIECE", 4)
+    weights = every_type()
+    write_bundle(tmp_path / "b.npz", weights, compress(weights, 0.5, 4), ENCODERS.create("compact"))
+    bundle = open_bundle(tmp_path / "b.npz")
+
+    unpack(bundle, tmp_path / "pieces", format_)
+    write_model(bundle.weights(), tmp_path / "whole", format_)
+
+    assert (tmp_path / "pieces").read_bytes() == (tmp_path / "whole").read_bytes()
+    assert bundle.raw_bytes == weights.raw_bytes
+
+
+def test_a_damaged_bundle_leaves_the_old_file(tmp_path: Path) -> None:
+    """What was written until the damage was found is removed."""
+    weights = every_type()
+    write_bundle(tmp_path / "b.npz", weights, compress(weights, 0.5, 4), ENCODERS.create("compact"))
+    content = bytearray((tmp_path / "b.npz").read_bytes())
+    content[150] ^= 1
+    (tmp_path / "out.safetensors").write_bytes(b"old")
+
+    with pytest.raises(BundleError):
+        unpack(open_bundle(bytes(content)), tmp_path / "out.safetensors", "safetensors")
+
+    assert (tmp_path / "out.safetensors").read_bytes() == b"old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.npz", "out.safetensors"]

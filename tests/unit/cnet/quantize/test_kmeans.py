@@ -264,10 +264,10 @@ def test_the_table_finds_what_a_search_finds(some: list[float], centroids: list[
 def test_chunks_of_values_make_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups do not depend on how many values are sorted at a time, but for the rounding of their means."""
     values = np.random.default_rng(5).normal(size=5000).astype(np.float32)
-    whole = Points.coarse(values)
+    whole = Points.coarse([values])
     monkeypatch.setattr(_points, "_CHUNK", 700)
 
-    parts = Points.coarse(values)
+    parts = Points.coarse([values])
 
     np.testing.assert_array_equal(parts.counts, whole.counts)
     np.testing.assert_allclose(parts.values, whole.values, rtol=1e-12)

@@ -1,0 +1,153 @@
+"""A run on a net that is larger than memory: the same points, made pass by pass over the checkpoint's file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from cnet.bundle import open_bundle, write_bundle
+from cnet.bundle_write import add_notes
+from cnet.encode import SegmentEncoder
+from cnet.errors import SpecError
+from cnet.observer import check_stop
+from cnet.pipeline import advice, measure
+from cnet.pipeline.making import Maker, Pruned
+from cnet.pipeline.measure import Quality, Request
+from cnet.pipeline.plan import Plan
+from cnet.pipeline.session import Session
+from cnet.pipeline.store import publish
+from cnet.points import BaselineResult, LayerResult, Point
+from cnet.search import Grid
+from cnet.spec import JobSpec
+from cnet.streaming import StreamedSymbols, StreamedVector
+from cnet.streaming.quality import Tally, check_others, measured
+from cnet.streaming.symbols import Kept
+from cnet.weights import Weights
+
+STREAMED_BYTES = 2**25
+"""From so many bytes of weights on a run streams, where it can and nothing else is asked for."""
+
+
+def streams(spec: JobSpec, weights: Weights, asked: bool | None) -> bool:
+    """Whether a run without a data set reads its weights pass by pass.
+
+    Args:
+        spec: the job.
+        weights: the checkpoint's.
+        asked: what the user wants; None: whatever fits the net's size.
+
+    Raises:
+        SpecError: streaming is asked for, and one of the parts needs all weights in memory.
+    """
+    if asked is False or (asked is None and weights.raw_bytes < STREAMED_BYTES):
+        return False
+    obstacles = _obstacles(spec, weights)
+    if obstacles and asked:
+        raise SpecError(f"this job cannot stream: {'; '.join(obstacles)}", code="cannot_stream")
+    return not obstacles
+
+
+def _obstacles(spec: JobSpec, weights: Weights) -> list[str]:
+    plan, grid, found = Plan.of(spec), Grid.of(spec), []
+    if spec.target is not None and grid.searched:
+        found.append("a search for what its target needs looks at all weights: name sparsity, quantizer and clusters")
+    if not plan.pruner.streams:
+        found.append(f"pruner {plan.pruner.name!r} with these settings needs all weights in memory")
+    unable = dict.fromkeys(each.quantizer.name for each in grid.candidates if not each.quantizer.streams)
+    found += [f"quantizer {name!r} with these settings needs all weights in memory" for name in unable]
+    if not isinstance(plan.encoder, SegmentEncoder):
+        found.append("the encoder must be compact")
+    if any(weights[name].dtype == "float64" for name in weights.compressible):
+        found.append("there are compressible tensors of type float64")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedSession(Session):
+    """A session that leaves all work on weights to its maker, which reads them pass by pass."""
+
+    def _pruned(self, sparsity: float, position: int, start: float) -> Pruned:  # noqa: ARG002 - what a session is asked
+        self.meter.seek(start)
+        return Pruned(np.empty(0, np.float32), self.original, None, None)
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedMaker(Maker):
+    """Makes points of weights that are not in memory."""
+
+    def make(self, request: Request, pruned: Pruned, baseline: BaselineResult) -> Point:
+        """One point, as ``Maker.make``; ``pruned`` holds the weights before pruning.
+
+        What turns out to need all values at once, such as many clusters of values that are nearly equal, is made in
+        memory all the same.
+        """
+        try:
+            symbols = self._symbols(request, pruned.weights)
+        except SpecError as error:
+            if error.code != "cannot_stream":
+                raise
+            self.observer.log(f"point {request.index} is made in memory: {error}")
+            return super().make(request, self._in_memory(request, pruned.weights), baseline)
+        self._step("encode")
+        path = self.store.draft(f"point-{request.index:03d}")
+        write_bundle(path, pruned.weights, symbols, self.plan.encoder)
+        self.meter.advance(self.effort.encode)
+        self._step("evaluate")
+        quality = self._measured(request, symbols)
+        self.meter.advance(self.effort.evaluate)
+        self._step("publish")
+        sizes = add_notes(path, self._metrics(request, quality, baseline), self.about)
+        open_bundle(path).verify()
+        publish(path, self.store.bundle(f"point-{request.index:03d}"))
+        point = measure.point(request, quality, baseline, sizes)
+        self.store.set_record(f"point-{request.index:03d}", point.to_metrics())
+        return point
+
+    def _in_memory(self, request: Request, weights: Weights) -> Pruned:
+        """What a session that does not stream makes of weights that are not trained."""
+        vector = weights.vector()
+        keep = self.plan.pruner.keep(weights, request.sparsity)
+        kept = weights.with_vector(np.where(keep | (vector == 0), vector, vector.dtype.type(0)))
+        return Pruned(vector, kept, None, None)
+
+    def _symbols(self, request: Request, weights: Weights) -> StreamedSymbols:
+        self._step("prune")
+        none = request.quantizer.name == "none"
+        kept = Kept.of(StreamedVector(weights), self.plan.pruner, request.sparsity, negative_zeros=none)
+        self.meter.advance(self.effort.prune)
+        self._step("quantize")
+        symbols = StreamedSymbols.of(kept, request.quantizer, request.clusters)
+        for sentence in advice.about_clusters(symbols, request.clusters):
+            self.observer.log(sentence)
+        self.meter.advance(self.effort.quantize)
+        check_stop(self.observer)
+        return symbols
+
+    def _measured(self, request: Request, symbols: StreamedSymbols) -> Quality:
+        """The quality of the draft, which is compared with what was put into it."""
+        bundle = open_bundle(self.store.draft(f"point-{request.index:03d}"))
+        net, layers = measured(bundle, symbols)
+        if self.plan.encoder.others != "float16":
+            check_others(bundle, symbols)
+        for sentence in _about_pruning(net, layers, request.sparsity):
+            self.observer.log(sentence)
+        return Quality(
+            accuracy=None,
+            accuracy_before_quantize=None,
+            loss=None,
+            sparsity=net.sparsity,
+            clusters=symbols.clusters,
+            label_entropy=net.entropy if symbols.clusters is not None else None,
+            mse=net.mse,
+            layers=layers,
+        )
+
+
+def _about_pruning(net: Tally, layers: tuple[LayerResult, ...], requested: float) -> Iterator[str]:
+    zeros = net.weights - net.kept
+    if zeros > round(requested * net.weights):
+        yield advice.zeros_already(requested, zeros / net.weights)
+    if requested < 1.0:
+        yield from (advice.nothing_left(requested, layer.name) for layer in layers if not layer.kept and layer.mse)

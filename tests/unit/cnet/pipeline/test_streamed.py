@@ -1,0 +1,147 @@
+"""Jobs on nets that are not in memory: the same points and the same symbols as in memory."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cnet.bundle import open_bundle
+from cnet.checkpoint.canonical import read_canonical, write_canonical
+from cnet.errors import SpecError
+from cnet.pipeline import Inputs, Outcome, run, streamed
+from cnet.quantize import kmeans
+from cnet.spec import JobSpec
+from cnet.streaming import vector
+from cnet.weights import Weights
+from tests.unit.cnet.nets import tensor
+from tests.unit.cnet.pipeline.material import Recorder, blobs, random_weights, training_spec, weights_spec
+
+
+def spec_of(**parts: Any) -> JobSpec:
+    """Two sparsities, two cluster counts."""
+    return weights_spec(encode={"name": "compact"}, **parts)
+
+
+def compressed(folder: Path, spec: JobSpec, *, streaming: bool, weights: Weights | None = None) -> tuple[Outcome, Any]:
+    """The outcome and what the observer heard."""
+    folder.mkdir(exist_ok=True)
+    write_canonical(folder / "net.safetensors", weights or random_weights())
+    recorder = Recorder()
+    given = read_canonical(folder / "net.safetensors")
+    return run(spec, Inputs(given, None, folder / "run", streaming), recorder), recorder
+
+
+@pytest.mark.parametrize(
+    "quantize", [{"name": "kmeans", "clusters": [4, 16]}, {"name": "uniform", "bits": [3]}, {"name": "none"}]
+)
+def test_points_are_those_of_a_run_in_memory(tmp_path: Path, quantize: dict[str, Any]) -> None:
+    """The same numbers, and bundles that decode to the same bits; the error but for the order of a sum."""
+    spec = spec_of(quantize=quantize)
+    memory, heard = compressed(tmp_path / "memory", spec, streaming=False)
+    stream, told = compressed(tmp_path / "stream", spec, streaming=True)
+
+    assert stream.baseline == memory.baseline
+    for one, other in zip(stream.points, memory.points, strict=True):
+        alike = {"mse", "sha256", "bytes", "label_entropy", "ratio", "ratio_raw", "bits_per_parameter"}
+        for name, value in asdict(one).items():
+            if name not in alike:
+                assert value == asdict(other)[name], name
+        assert one.mse == pytest.approx(other.mse, rel=1e-12)
+        assert one.label_entropy == pytest.approx(other.label_entropy)
+        parts = ("mask", "labels", "centroids", "other_tensors")
+        assert [getattr(one.bytes, part) for part in parts] == [getattr(other.bytes, part) for part in parts]
+    for one_path, other_path in zip(stream.bundles, memory.bundles, strict=True):
+        one, other = open_bundle(one_path), open_bundle(other_path)
+        assert all(one[name].tobytes() == other[name].tobytes() for name in other)
+        assert one.manifest["extra"] == other.manifest["extra"]
+        assert set(one.metrics or {}) == set(other.metrics or {})
+    assert [event for event in told.events if event[0] == "point"]
+    assert {name for kind, name in told.events if kind == "phase"} == {
+        name for kind, name in heard.events if kind == "phase"
+    }
+
+
+def test_points_are_those_that_their_files_tell(tmp_path: Path) -> None:
+    """Sizes and digest are those of the published file."""
+    stream, _ = compressed(tmp_path, spec_of(), streaming=True)
+    for point, path in zip(stream.points, stream.bundles, strict=True):
+        bundle = open_bundle(path)
+        bundle.verify()
+        assert asdict(bundle.sizes) == {**asdict(point.bytes), "sha256": point.sha256}
+
+
+def test_a_second_run_takes_over_what_was_made(tmp_path: Path) -> None:
+    """The same points, none made again."""
+    first, _ = compressed(tmp_path, spec_of(), streaming=True)
+    second, recorder = compressed(tmp_path, spec_of(), streaming=True)
+
+    assert second.points == first.points
+    assert "encode" not in [name for kind, name in recorder.events if kind == "phase"]
+
+
+def test_warnings_are_the_same(tmp_path: Path) -> None:
+    """Zeros that were there before, tensors that are pruned away, clusters that are too many."""
+    tensors = [tensor("a", "float32", (30, 30)), tensor("b", "float32", (20, 20))]
+    tensors[0].data[:20] = 0
+    tensors[1].data[...] = 1e-9
+    spec = spec_of(prune={"name": "magnitude", "sparsity": [0.2, 0.8]}, quantize={"name": "kmeans", "clusters": 999})
+    weights = Weights.select(tensors)
+    logs = []
+    for streaming in (False, True):
+        _, recorder = compressed(tmp_path / str(streaming), spec, streaming=streaming, weights=weights)
+        logs.append({text for kind, text in recorder.events if kind == "log" and text.startswith("warning")})
+
+    assert logs[0] == logs[1]
+    assert len(logs[0]) >= 3
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"encode": {"name": "npz"}},
+        {"quantize": {"name": "ecsq"}},
+        {"quantize": {"name": "kmeans", "clusters": 4, "scope": "layer"}},
+        {"prune": {"name": "magnitude", "sparsity": 0.5, "scope": "layer"}},
+        {"prune": {"name": "lamp", "sparsity": 0.5}},
+    ],
+)
+def test_jobs_that_need_all_weights_say_so(tmp_path: Path, parts: dict[str, Any]) -> None:
+    """Refused where streaming is asked for, in memory where it is not."""
+    spec = weights_spec(**{"encode": {"name": "compact"}, **parts})
+    with pytest.raises(SpecError, match="cannot stream") as caught:
+        compressed(tmp_path, spec, streaming=True)
+    assert caught.value.code == "cannot_stream"
+
+
+def test_large_nets_stream_where_they_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size decides, unless the user does; what cannot stream never does by itself."""
+    weights = Weights.select([tensor("a", "float32", (30, 30))])
+    able, unable = spec_of(), weights_spec(encode={"name": "npz"})
+    assert [streamed.streams(able, weights, asked) for asked in (None, False, True)] == [False, False, True]
+    monkeypatch.setattr(streamed, "STREAMED_BYTES", 3600)
+    assert [streamed.streams(able, weights, asked) for asked in (None, False, True)] == [True, False, True]
+    assert not streamed.streams(unable, weights, None)
+    wide = Weights.select([tensor("a", "float64", (30, 30))])
+    assert not streamed.streams(able, wide, None)
+
+
+def test_points_that_need_all_values_are_made_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found out on the way, told in the log, and no other than in a run in memory."""
+    monkeypatch.setattr(kmeans, "_MANY", 100)
+    monkeypatch.setattr(kmeans, "_POINTS_PER_CLUSTER", 10**6)
+    monkeypatch.setattr(kmeans, "_MOST_DISTINCT", 10)
+    monkeypatch.setattr(vector, "PART", 333)
+    memory, _ = compressed(tmp_path / "memory", spec_of(), streaming=False)
+    stream, recorder = compressed(tmp_path / "stream", spec_of(), streaming=True)
+
+    assert [point.sha256 for point in stream.points] == [point.sha256 for point in memory.points]
+    assert any("in memory" in text for kind, text in recorder.events if kind == "log")
+
+
+def test_training_does_not_stream(tmp_path: Path) -> None:
+    """It has the net in memory anyway."""
+    with pytest.raises(SpecError, match="do not stream"):
+        run(training_spec(), Inputs(None, blobs(), tmp_path, streaming=True), Recorder())
