@@ -114,13 +114,15 @@ class Cnet(Method):
 
         from cnet.training import compressibility
 
-        strength, fixed = self.strength(moment.epoch), [weight.detach() for weight in weights.values()]
-        if not strength or not fixed:
+        strength = self.strength(moment.epoch)
+        parts: list[torch.Tensor] = list(weights.values())
+        if not strength or not parts:
             return None
-        value, gradients = compressibility.value_and_gradient(fixed, strength)
-        if self.decay:
-            torch._foreach_add_(gradients, fixed, alpha=self.decay)
-            value = value + self._decayed(fixed)
+        with torch.no_grad():
+            value, gradients = compressibility.value_and_gradient(parts, strength)
+            if self.decay:
+                torch._foreach_add_(gradients, parts, alpha=self.decay)
+                value = value + self._decayed(parts)
         return value, gradients
 
     def strength(self, epoch: int) -> float | None:
@@ -131,8 +133,8 @@ class Cnet(Method):
 
     @property
     def works_without_data(self) -> bool:
-        """With a λ of its own; ramp and layers belong to a training."""
-        return self.lambda_ is not None
+        """With a λ of its own; ramp, layers and decay belong to a training."""
+        return self.lambda_ is not None and not self.decay
 
     def without_data(self, weights: Weights) -> Weights:
         """The weights with zeros where a proximal step of λ has them."""

@@ -192,9 +192,9 @@ class Session:
         return net.curvature(weights) if net is not None and self.plan.pruner.needs_curvature else None
 
     def _pruned_gradually(self, sparsity: float, position: int) -> Weights:
-        """The net that is to be pruned: where pruning is gradual it has its zeros already."""
+        """The net that is to be pruned: where pruning is gradual, and there is something to prune, it has its zeros."""
         net, pruner = self.net, self.plan.pruner
-        if net is None or not pruner.gradual_epochs:
+        if net is None or not pruner.gradual_epochs or not sparsity:
             return self.tuned
 
         def train(state: Path, on_fraction: OnFraction) -> Weights:

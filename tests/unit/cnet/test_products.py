@@ -12,6 +12,7 @@ import pytest
 
 from cnet import dtypes
 from cnet.bundle import open_bundle, write_bundle
+from cnet.bundle_json import parse
 from cnet.bundle_manifest import Manifest
 from cnet.encode import ENCODERS
 from cnet.errors import BundleError
@@ -146,9 +147,7 @@ def test_manifest_whose_products_cannot_be_is_refused(product: dict[str, object]
     sound = {"name": "c", "dtype": "float32", "left": 1, "right": 2}
 
     def parsed(each: dict[str, object]) -> Manifest:
-        return Manifest.parse(
-            json.dumps({"format": "cnet-bundle", "version": 1, **document, "products": [each]}).encode()
-        )
+        return parse(json.dumps({"format": "cnet-bundle", "version": 1, **document, "products": [each]}).encode())
 
     assert parsed(sound).products[0].name == "c"
     with pytest.raises(BundleError):
