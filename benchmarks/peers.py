@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import zstandard
 
 from cnet.symbols import Symbols
 
@@ -40,6 +39,8 @@ def paper(symbols: Symbols) -> int:
 
 def zstd(symbols: Symbols) -> int:
     """Packed mask, labels and centroids, each under zstd 19."""
+    import zstandard  # a peer alone; all else here does without
+
     parts = (np.packbits(symbols.keep), symbols.labels, symbols.centroids)
     return sum(len(zstandard.compress(part.tobytes(), 19)) for part in parts if part is not None)
 
@@ -95,6 +96,7 @@ for qp in map(int, sys.argv[2:]):
     encoded = time.perf_counter()
     decoded = nn.decode(coded)
     done = time.perf_counter()
+    np.savez(f"decoded{qp}.npz", **decoded)
     error = sum(float(((t.astype(np.float64) - decoded[n]) ** 2).sum()) for n, t in tensors.items())
     print("RESULT", json.dumps([qp, len(coded), error, encoded - start, done - encoded]))
 """
@@ -103,7 +105,7 @@ for qp in map(int, sys.argv[2:]):
 def nncodec(
     python: Path, tensors: Mapping[str, npt.NDArray[np.float32]], qps: list[int], folder: Path
 ) -> list[list[float]]:
-    """[qp, bytes, squared error, encode seconds, decode seconds] for each qp."""
+    """[qp, bytes, squared error, encode seconds, decode seconds] for each qp; ``folder`` gets what was decoded."""
     path = folder / "tensors.npz"
     np.savez(path, **tensors)  # type: ignore[arg-type]
     command = [str(python), "-c", _CHILD, str(path), *map(str, qps)]

@@ -33,6 +33,9 @@ In version 3 (encoder ``compact``) all parts are in one member, so that a small 
                       of ``centroids`` are not the encoder's but the factors of the rows: as they are, or packed as in
                       ``cnet.encode._floats`` where ``centroids`` is uint8
 
+    products          only where there are any: tensors that are stored as two factors, {"name", "dtype", "left",
+                      "right"}, the last two being places in the lists of ``tensors``, which hold the factors and not
+                      the product: ``left`` and ``right`` lie side by side, are compressible, and not tied
 That of version 3 leaves out what is empty or null, and has other forms of these:
 
     kinds             {role: {dtype: [shape, ...]}}: the kinds of tensors that there are, numbered from 0 as they stand
@@ -44,7 +47,8 @@ That of version 3 leaves out what is empty or null, and has other forms of these
 
 **Decoding.** The encoder gives w_net in float32 (float64 for a float64 net), and ``local`` changes it. Each
 compressible tensor is its part of w_net rounded to its own type, to nearest, ties to even. All other tensors are their
-bytes.
+bytes. A product takes the place of its factors in the net's order; it is ``left`` times ``right``, exactly as
+``cnet.products`` has it.
 
 **Every byte counts.** Zip records are those of PKWARE's APPNOTE 6.3 with all that could vary fixed: names as above,
 version 20, no flags, method 8 (0 for what is stored), date 1980-01-01 00:00, no attributes, members without gaps from
@@ -70,10 +74,11 @@ import numpy.typing as npt
 
 from cnet import dtypes
 from cnet.bundle_json import parse
-from cnet.bundle_manifest import Manifest
+from cnet.bundle_manifest import Manifest, named_products
 from cnet.bundle_parts import FOREIGN, Parts, parts_of
 from cnet.bundle_write import BundleSizes, write_bundle
 from cnet.errors import BundleError, CnetError
+from cnet.products import expanded, multiplied
 from cnet.sealed_npz import Reader, Source
 from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
@@ -119,15 +124,25 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
             name for name, role in zip(columns.names, columns.roles, strict=True) if role == "compressible"
         )
         self._first = {columns.names[copy]: columns.names[first] for first, *copies in manifest.tied for copy in copies}
+        products = named_products(manifest)
+        self._products = {product.name: product for product in products}
+        by_left, rights = {product.left: product.name for product in products}, {product.right for product in products}
+        self._names = {by_left.get(name, name): None for name in self._rows if name not in rights}
 
     def __getitem__(self, name: str) -> npt.NDArray[np.generic]:
+        product = self._products.get(name)
+        if product is not None:
+            array = multiplied(self._stored(product.left), self._stored(product.right), product.dtype)
+            return dtypes.widen(array, product.dtype)
+        if name not in self._names:
+            raise KeyError(name)
         return dtypes.widen(self._tensor(name), self._rows[name][0])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._names)
 
     def __repr__(self) -> str:
         return f"<Bundle of {len(self)} tensors, encoder {self._parsed.encoder}, {self._reader.total} bytes>"
@@ -155,15 +170,25 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
 
     def weights(self) -> Weights:
         """All tensors in their own types, as before compression. Raises BundleError."""
-        arrays = {name: self._tensor(name) for name in self if name not in self._first}
+        return expanded(self.stored())
+
+    def stored(self) -> Weights:
+        """All tensors as the file holds them: factors in place of their products. Raises BundleError."""
+        arrays = {name: self._tensor(name) for name in self._rows if name not in self._first}
         tensors = tuple(
             Tensor(name, dtype, arrays[self._first.get(name, name)]) for name, (dtype, _) in self._rows.items()
         )
         names = self._parsed.tensors.names
-        return Weights(tensors, tuple(name for name in names if name in self._compressible), self.tied)
+        compressible = tuple(name for name in names if name in self._compressible)
+        return Weights(tensors, compressible, self.tied, tuple(self._products.values()))
+
+    @property
+    def factored(self) -> bool:
+        """Whether some tensors are in the file as two factors; ``described`` and ``pieces`` know the factors only."""
+        return bool(self._products)
 
     def described(self, name: str) -> tuple[str, tuple[int, ...]]:
-        """Name of a tensor's element type (``cnet.dtypes``), and its shape."""
+        """Name of a stored tensor's element type (``cnet.dtypes``), and its shape."""
         return self._rows[name]
 
     @property
@@ -175,11 +200,13 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
     @property
     def raw_bytes(self) -> int:
         """Bytes of all elements in their own types; tied tensors once."""
+        if self.factored:
+            return self.weights().raw_bytes
         own = ((dtype, shape) for name, (dtype, shape) in self._rows.items() if name not in self._first)
         return sum(math.prod(shape) * dtypes.by_name(dtype).numpy.itemsize for dtype, shape in own)
 
     def pieces(self, name: str) -> Iterator[npt.NDArray[np.generic]]:
-        """A tensor's elements, flat, 2^20 at a time, in the storage type of its own type. Raises BundleError."""
+        """A stored tensor's elements, flat, 2^20 at a time, in the storage type of its own type. Raises BundleError."""
         count = math.prod(self._rows[name][1])
         for start in range(0, count, _PIECE):
             yield self._elements(name, slice(start, min(count, start + _PIECE)))
@@ -204,6 +231,9 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
             raise CnetError("state_dict() needs PyTorch: pip install 'cnet[train]'", code="torch_missing") from error
         tensors: dict[str, Any] = export.state_dict(self.weights())
         return tensors
+
+    def _stored(self, name: str) -> Tensor:
+        return Tensor(name, self._rows[name][0], self._tensor(name))
 
     def _tensor(self, name: str) -> npt.NDArray[np.generic]:
         """A new array in the storage type of the tensor's own type."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue, ValidationError
 
 from cnet.bundle_local import LocalEntry
-from cnet.bundle_manifest import STREAMS, Columns, Joined, Length, Manifest, Other, Role
+from cnet.bundle_manifest import STREAMS, Columns, Factors, Joined, Length, Manifest, Other, Role
 from cnet.errors import BundleError
 from cnet.registry import Strict
 
@@ -36,6 +36,7 @@ class _Document(Strict):
     others: tuple[Length, ...] = ()
     packing: Other = Other(kind="planes", error=0.0)
     local: LocalEntry | None = None
+    products: tuple[Factors, ...] = ()
     digests: tuple[Digest, ...]
     metrics: dict[str, JsonValue] | None = None
     extra: dict[str, JsonValue] | None = None
@@ -81,8 +82,8 @@ def to_json(manifest: Manifest) -> bytes:
     if manifest.joined is not None:
         document = _joined_document(manifest, manifest.joined)
     else:
-        unsaid = {"other"} if manifest.version == 1 else set()
-        document = manifest.model_dump(mode="json", exclude=unsaid if manifest.local else unsaid | {"local"})
+        empty = {name for name in ("local", "products") if not getattr(manifest, name)}
+        document = manifest.model_dump(mode="json", exclude=empty | ({"other"} if manifest.version == 1 else set()))
     try:
         return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except ValueError as error:
@@ -114,6 +115,7 @@ def _joined(text: bytes) -> Manifest:
         extra=document.extra,
         other=document.packing,
         local=document.local,
+        products=document.products,
         joined=Joined(
             sizes=dict(zip(STREAMS, document.sizes, strict=False)), others=document.others, digests=document.digests
         ),
@@ -141,16 +143,18 @@ def _joined_document(manifest: Manifest, joined: Joined) -> dict[str, Any]:
         "others": joined.others,
         "packing": manifest.other.model_dump() if manifest.other else _PACKING,
         "local": manifest.local.model_dump() if manifest.local else None,
+        "products": [each.model_dump() for each in manifest.products],
         "digests": joined.digests,
         "metrics": manifest.metrics,
         "extra": manifest.extra,
     }
-    unsaid = {
+    unsaid: dict[str, Any] = {
         "header": {},
         "tied": (),
         "others": (),
         "packing": _PACKING,
         "local": None,
+        "products": [],
         "metrics": None,
         "extra": None,
     }

@@ -13,9 +13,10 @@ from pydantic import Field, JsonValue, model_validator
 from cnet import dtypes
 from cnet.bundle_local import LocalEntry
 from cnet.encode._others import Described, Kind
+from cnet.products import shape_of
 from cnet.registry import Strict
 from cnet.sealed_npz import Packed
-from cnet.weights import Weights
+from cnet.weights import Product, Weights
 
 STREAMS = ("mask", "labels", "centroids")
 """The parts that encoders fill."""
@@ -88,6 +89,15 @@ class Columns(Strict):
         return self
 
 
+class Factors(Strict):
+    """A tensor that is stored as two: ``left`` and ``right`` are their places in the lists of tensors."""
+
+    name: str
+    dtype: str
+    left: Length
+    right: Length
+
+
 class Manifest(Strict):
     """The whole manifest; the specification is ``cnet.bundle``. Version 3 has ``joined`` in place of ``members``."""
 
@@ -105,6 +115,7 @@ class Manifest(Strict):
     other: Other | None = None
     local: LocalEntry | None = None
     joined: Annotated[Joined | None, Field(exclude=True)] = None
+    products: tuple[Factors, ...] = ()
 
     @model_validator(mode="after")
     def _ties_hold(self) -> Self:
@@ -118,6 +129,22 @@ class Manifest(Strict):
                 raise ValueError("tied tensors differ in shape or element type")
             if self.tensors.roles[group[0]] == "tied":
                 raise ValueError("the first of tied tensors holds the values")
+        return self
+
+    @model_validator(mode="after")
+    def _products_exist(self) -> Self:
+        columns, used = self.tensors, [place for each in self.products for place in (each.left, each.right)]
+        factors = [columns.names[place] for place in used if place < len(columns.names)]
+        if len(set(factors)) != 2 * len(self.products) or set(used) & {i for group in self.tied for i in group}:
+            raise ValueError("a product's factors are not two tensors of its own")
+        names = [*set(columns.names).difference(factors), *(each.name for each in self.products)]
+        if len(set(names)) != len(names):
+            raise ValueError("a product has the name of another tensor")
+        for each in self.products:
+            if each.right != each.left + 1 or {columns.roles[each.left], columns.roles[each.right]} != {"compressible"}:
+                raise ValueError(f"the factors of {each.name!r} are not side by side in w_net")
+            shape = shape_of(columns.shapes[each.left], columns.shapes[each.right])
+            Columns(names=(each.name,), dtypes=(each.dtype,), shapes=(shape,), roles=("compressible",))
         return self
 
     @model_validator(mode="after")
@@ -189,6 +216,21 @@ def ties_of(weights: Weights) -> tuple[tuple[int, ...], ...]:
     """The groups of tied tensors by their positions."""
     position = {tensor.name: index for index, tensor in enumerate(weights)}
     return tuple(tuple(position[name] for name in group) for group in weights.tied)
+
+
+def products_of(weights: Weights) -> tuple[Factors, ...]:
+    """The products, their factors by their positions."""
+    position = {tensor.name: index for index, tensor in enumerate(weights)}
+    return tuple(
+        Factors(name=each.name, dtype=each.dtype, left=position[each.left], right=position[each.right])
+        for each in weights.products
+    )
+
+
+def named_products(manifest: Manifest) -> tuple[Product, ...]:
+    """The products, their factors by their names."""
+    names = manifest.tensors.names
+    return tuple(Product(each.name, each.dtype, names[each.left], names[each.right]) for each in manifest.products)
 
 
 def plain(value: Any) -> Any:

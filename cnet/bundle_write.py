@@ -14,7 +14,7 @@ import numpy as np
 
 from cnet.bundle_json import parse, to_json
 from cnet.bundle_local import stored
-from cnet.bundle_manifest import STREAMS, Joined, Manifest, Other, columns_of, plain, ties_of
+from cnet.bundle_manifest import STREAMS, Joined, Manifest, Other, columns_of, plain, products_of, ties_of
 from cnet.encode import Encoder, SegmentEncoder
 from cnet.encode._others import Array, Kind, blocks_of, pack_others, rounded
 from cnet.errors import BundleError
@@ -196,6 +196,7 @@ def _manifest(
         "header": plain(header),
         "tensors": columns_of(weights),
         "tied": ties_of(weights),
+        "products": products_of(weights),
         "metrics": metrics,
         "extra": extra,
         **form,

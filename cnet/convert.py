@@ -40,13 +40,15 @@ def write_model(weights: Weights, path: Path, format: str) -> None:  # noqa: A00
 
 
 def unpack(bundle: Bundle, path: Path, format: str) -> None:  # noqa: A002 - as above
-    """Decode a bundle to a model file; as ``write_model``, but safetensors are written piece by piece.
+    """Decode a bundle to a model file, as ``write_model``.
+
+    Safetensors are written piece by piece, unless some tensor is the product of two factors.
 
     Raises:
         BundleError: the bundle is damaged; nothing is written.
         CnetError: ``unknown_format``, or ``torch_missing``.
     """
-    if format != "safetensors":
+    if format != "safetensors" or bundle.factored:
         write_model(bundle.weights(), path, format)
         return
     rows = [Described(name, *bundle.described(name)) for name in bundle]

@@ -11,16 +11,17 @@ from cnet.encode import ENCODERS, Encoder
 from cnet.errors import SpecError
 from cnet.issues import issues_of
 from cnet.methods import METHODS, Method
-from cnet.prune import PRUNERS, Pruner
+from cnet.prune import PRUNERS, Gradual, Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
 from cnet.registry import OneOf, Strict
 from cnet.training.architectures import ARCHITECTURES, Architecture
 from cnet.training.config import Baseline, Recover, Training
 from cnet.training.config import Preprocess as Preprocess
+from cnet.transform import TRANSFORMS, Transform
 from cnet.weights import Selection
 
 Pattern = Annotated[str, Field(min_length=1, max_length=500)]
-_PARTS = frozenset({"architecture", "method", "prune", "quantize", "encode"})
+_PARTS = frozenset({"architecture", "transform", "method", "prune", "quantize", "encode"})
 
 
 class Target(Strict):
@@ -58,6 +59,7 @@ class JobSpec(Strict):
     dataset: str | None = Field(default=None, max_length=200)
     preprocess: Preprocess | None = None
     compressible: Compressible | None = None
+    transform: Annotated[Transform, OneOf(TRANSFORMS)] | None = None
     method: Annotated[Method, OneOf(METHODS)] | None = None
     training: Training | None = None
     baseline: Baseline | None = None
@@ -98,10 +100,12 @@ class JobSpec(Strict):
         if self.architecture is not None and self.dataset is None:
             raise ValueError("an architecture needs a dataset; leave both out to compress the weights alone")
         if not self.trains:
-            unused = [n for n in ("method", "training", "baseline", "recover", "preprocess") if getattr(self, n)]
+            unused = [n for n in ("training", "baseline", "recover", "preprocess") if getattr(self, n)]
+            if self.method is not None and not self.method.works_without_data:
+                unused.insert(0, "method (only cnet with a lambda works on weights alone)")
             if unused:
                 raise ValueError(f"without a dataset nothing is trained: leave out {', '.join(unused)}")
-            if self.prune is not None and (self.prune.gradual or self.prune.needs_curvature):
+            if self.prune is not None and (self.prune.gradual_epochs or self.prune.needs_curvature):
                 raise ValueError(
                     f"without a dataset {self.prune.name} cannot be used so: it trains or measures the net"
                 )
@@ -119,6 +123,12 @@ class JobSpec(Strict):
         return self
 
     @property
+    def _default_pruner(self) -> Pruner:
+        """Where a method makes the zeros of a job without data, nothing more is pruned unless asked for."""
+        decided = not self.trains and self.method is not None
+        return PRUNERS.create("magnitude", **({"sparsity": (0.0,)} if decided else {}))
+
+    @property
     def _tunes_centroids(self) -> bool:
         return self.quantize is None or self.quantize.tunes_centroids
 
@@ -130,13 +140,14 @@ class JobSpec(Strict):
     def resolved(self) -> JobSpec:
         """The same with every default written out; what a job's manifest and the API show."""
         update: dict[str, Any] = {
-            "prune": self.prune or PRUNERS.create("magnitude"),
+            "prune": self.prune or self._default_pruner,
             "quantize": self.quantize or QUANTIZERS.create("kmeans"),
             "encode": self.encode or ENCODERS.create("compact"),
         }
         if self.trains:
             training = self.training or Training()
             update["training"] = training
+            update["prune"] = _gradually(update["prune"], training)
             update["method"] = self.method or METHODS.create("cnet")
             recover = self.recover or Recover()
             kept = {} if self._tunes_centroids else {"centroid_epochs": 0}
@@ -148,3 +159,11 @@ class JobSpec(Strict):
     def to_json(self) -> dict[str, Any]:
         """The JSON form; parts that are not set are left out."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True, serialize_as_any=True)
+
+
+def _gradually(pruner: Pruner, training: Training) -> Pruner:
+    """The pruner with its default where a net is trained: step by step, for no longer than the fine-tuning."""
+    if pruner.gradual is not None:
+        return pruner
+    epochs = min(Gradual().epochs, training.epochs)
+    return pruner.model_copy(update={"gradual": Gradual(epochs=epochs)})

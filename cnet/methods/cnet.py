@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -11,10 +11,16 @@ from pydantic import Field, model_validator
 from cnet.errors import SpecError
 from cnet.methods._base import METHODS, Method, Moment
 from cnet.methods._fixed import Strength
+from cnet.methods._proximal import thinned
 from cnet.registry import Strict
+from cnet.weights import Weights
 
 if TYPE_CHECKING:
     import torch
+
+
+_LAMBDA, _DECAY = 0.005, 0.001
+"""The default where no strength is given: measured in docs/decisions/0006."""
 
 
 class Ramp(Strict):
@@ -28,22 +34,38 @@ class Ramp(Strict):
 class Cnet(Method):
     """Adds λ ‖w‖₁/‖w‖₂ of the whole net (eq. alt2), or Σ λᵢ ‖wᵢ‖₁/‖wᵢ‖₂ by layers (eq. alt1), to the task loss.
 
-    One of ``lambda``, ``ramp`` and ``layers``; none of them is the ramp from 0 by 0.007 an epoch (CNET_ramp).
+    One of ``lambda``, ``ramp`` and ``layers``, as in the paper; CNET_ramp is ``"ramp": {}``, made for hundreds of
+    epochs. None of them is the default for trainings of any length: a small fixed λ, and a weight decay. The loss
+    lets weights above the magnitude c of theorem 1 grow. Those that the task does not hold, such as the weights of a
+    pixel that is always black, grow with them, fastest with an optimizer that scales gradients; pruning by magnitude
+    then keeps them and empties other layers. The decay takes them to zero instead.
+    Without a data set a given ``lambda`` is that of a proximal step on the weights alone (``cnet.methods._proximal``).
     """
 
     summary: ClassVar[str] = "Compressibility loss, network-wide or by layers, with a fixed or a growing strength."
     source: ClassVar[str] = "Compressibility Loss for Neural Network Weights, 2019"
 
+    steady: ClassVar[bool] = True
     name: Literal["cnet"] = "cnet"
-    lambda_: Strength | None = Field(default=None, alias="lambda", description="Fixed λ of the network-wide loss.")
+    lambda_: Strength | None = Field(
+        default=None,
+        alias="lambda",
+        description="Fixed λ of the network-wide loss. Without a data set: "
+        "about the magnitude, in root mean squares of its tensor, below which a weight is set to zero.",
+    )
     ramp: Ramp | None = Field(
-        default=None, description="λ that grows each epoch; start 0 and step 0.007 where nothing is given."
+        default=None, description="λ that grows each epoch, the paper's CNET_ramp: from 0 by 0.007 where it is empty."
     )
     layers: dict[Annotated[str, Field(min_length=1, max_length=500)], Strength] | None = Field(
         default=None,
         min_length=1,
         max_length=1000,
         description="Layer-wise loss: tensor name or pattern (* and ?) to λ; the first that fits a tensor counts.",
+    )
+    decay: Strength = Field(
+        default=0.0,
+        description="Weight decay of the compressible tensors: half of it times the sum of squares is added. Where no "
+        f"strength is given λ is {_LAMBDA} and this {_DECAY}.",
     )
 
     @model_validator(mode="before")
@@ -54,15 +76,28 @@ class Cnet(Method):
         strengths = [key for key in ("lambda", "lambda_", "ramp", "layers") if given.get(key) is not None]
         if len(strengths) > 1:
             raise ValueError("give one of lambda, ramp and layers, not several")
-        return given if strengths else {**given, "ramp": {}}
+        return given if strengths else {"decay": _DECAY, **given, "lambda": _LAMBDA}
 
     def penalty(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> torch.Tensor | None:
-        """λ of this epoch times the loss of all ``weights``, or the sum over the layers.
+        """λ of this epoch times the loss of all ``weights``, or the sum over the layers; and the decay's part.
 
         Raises:
             SpecError: a pattern in ``layers`` fits no compressible tensor.
 
         """
+        loss = self._loss(weights, moment)
+        if not self.decay or not weights:
+            return loss
+        return self._decayed(tuple(weights.values())) + (0.0 if loss is None else loss)
+
+    def _decayed(self, weights: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Half the decay times the sum of squares."""
+        import torch
+
+        return 0.5 * self.decay * torch.stack(torch._foreach_norm(list(weights), 2)).square().sum()
+
+    def _loss(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> torch.Tensor | None:
+        """The compressibility loss times its strength; None where that is zero."""
         from cnet.training import compressibility
 
         if self.layers is not None:
@@ -71,11 +106,37 @@ class Cnet(Method):
         strength = self.strength(moment.epoch)
         return strength * compressibility.compressibility(tuple(weights.values())) if strength else None
 
+    def penalty_and_gradient(
+        self, weights: Mapping[str, torch.nn.Parameter], moment: Moment
+    ) -> tuple[torch.Tensor, Sequence[torch.Tensor]] | None:
+        """Of the network-wide loss and the decay; None for the layer-wise loss."""
+        import torch
+
+        from cnet.training import compressibility
+
+        strength, fixed = self.strength(moment.epoch), [weight.detach() for weight in weights.values()]
+        if not strength or not fixed:
+            return None
+        value, gradients = compressibility.value_and_gradient(fixed, strength)
+        if self.decay:
+            torch._foreach_add_(gradients, fixed, alpha=self.decay)
+            value = value + self._decayed(fixed)
+        return value, gradients
+
     def strength(self, epoch: int) -> float | None:
         """λ of the network-wide loss in this epoch; None where each layer has its own."""
         if self.lambda_ is not None:
             return self.lambda_
         return None if self.ramp is None else self.ramp.start + epoch * self.ramp.step
+
+    @property
+    def works_without_data(self) -> bool:
+        """With a λ of its own; ramp and layers belong to a training."""
+        return self.lambda_ is not None
+
+    def without_data(self, weights: Weights) -> Weights:
+        """The weights with zeros where a proximal step of λ has them."""
+        return weights if self.lambda_ is None else thinned(weights, self.lambda_)
 
     def _by_layer(self, names: tuple[str, ...]) -> dict[str, float]:
         """The strength of each tensor that a pattern fits."""

@@ -29,7 +29,7 @@ def about_pruning(weights: Weights, keep: npt.NDArray[np.bool_], requested: floa
         requested: the sparsity that was asked for.
     """
     zeros = len(keep) - int(np.count_nonzero(keep))
-    if zeros > round(requested * len(keep)):
+    if requested and zeros > round(requested * len(keep)):
         yield zeros_already(requested, zeros / len(keep))
     if requested < 1.0:
         for name, part in weights.slices():

@@ -11,16 +11,19 @@ from cnet.prune import Pruner
 from cnet.spec import JobSpec
 from cnet.training.architectures import Architecture
 from cnet.training.config import Recover, Schedule, Training
+from cnet.transform import Transform
 from cnet.weights import Selection
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The parts that every job has."""
+    """The parts that every job has; ``method`` is one that works on weights alone, where there is no data set."""
 
     pruner: Pruner
     encoder: Encoder
     selection: Selection
+    method: Method | None = None
+    transform: Transform | None = None
 
     @classmethod
     def of(cls, spec: JobSpec) -> Plan:
@@ -30,6 +33,8 @@ class Plan:
             pruner=cast(Pruner, resolved.prune),
             encoder=cast(Encoder, resolved.encode),
             selection=resolved.compressible.selection() if resolved.compressible else Selection(),
+            method=None if resolved.trains else resolved.method,
+            transform=resolved.transform,
         )
 
 
@@ -59,13 +64,13 @@ class TrainingPlan:
         resolved = spec.resolved()
         training = cast(Training, resolved.training)
         recover = cast(Recover, resolved.recover)
-        gradual = cast(Pruner, resolved.prune).gradual
+        gradual = cast(Pruner, resolved.prune).gradual_epochs
         return cls(
             architecture=cast(Architecture, resolved.architecture),
             method=cast(Method, resolved.method),
             baseline=resolved.baseline.over(training) if resolved.baseline else training,
             finetune=training,
-            gradual=training.model_copy(update={"epochs": gradual.epochs if gradual else 0, "schedule": Schedule()}),
+            gradual=training.model_copy(update={"epochs": gradual, "schedule": Schedule()}),
             recover=_after(training, recover, recover.epochs),
             centroids=_after(training, recover, recover.centroid_epochs),
             options=recover,

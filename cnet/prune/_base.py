@@ -53,7 +53,8 @@ class Pruner(Part):
     gradual: Gradual | None = Field(
         default=None,
         description="Prune step by step in a training of its own before the recovery, with the method's penalty kept "
-        "on; needs a data set. Null: all at once.",
+        "on; needs a data set. Null: so in 10 epochs, or as many as training has if these are fewer; without a data "
+        "set all at once.",
     )
 
     @property
@@ -72,6 +73,11 @@ class Pruner(Part):
             SpecError: this pruner looks at the whole net at once (``streams`` is False).
         """
         raise SpecError(f"pruner {self.name!r} with these settings needs all weights in memory: do not stream")
+
+    @property
+    def gradual_epochs(self) -> int:
+        """Epochs of the training that prunes step by step; 0 where all is pruned at once."""
+        return self.gradual.epochs if self.gradual else 0
 
     @abstractmethod
     def saliency(self, weights: Weights, curvature: Curvature | None) -> npt.NDArray[np.floating]:

@@ -17,6 +17,9 @@ from cnet.registry import Part, Registry
 from cnet.sizes import entropy
 from cnet.symbols import Symbols
 
+NORMAL_BITS = 2.05
+"""Differential entropy of a normal distribution of variance 1, in bits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Codebook:

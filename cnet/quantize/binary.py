@@ -47,6 +47,11 @@ class Binary(RowScoped):
         labels, used = numbered(np.where(values < 0, np.int8(-1), np.int8(1)))
         return Codebook(labels, used.astype(values.dtype) * scale)
 
+    def nominal_bits(self, clusters: int | None) -> float:
+        """A sign."""
+        del clusters
+        return 1.0
+
     def steps(self, sizes: Floats, rows: Rows, clusters: int | None) -> npt.NDArray[np.float64]:  # noqa: ARG002
         """The mean size of each row."""
         return rows.sums(sizes) / rows.counts

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from cnet.encode._layout import segments
 from cnet.encode._values import Grid, numbered
-from cnet.quantize._base import QUANTIZERS, Codebook
+from cnet.quantize._base import NORMAL_BITS, QUANTIZERS, Codebook
 from cnet.quantize._choice import MOST, Chooser
 from cnet.quantize._scope import Scoped
 from cnet.quantize._sizes import magnitudes
@@ -29,7 +29,6 @@ from cnet.symbols import Symbols
 Floats = npt.NDArray[np.floating]
 Ints = npt.NDArray[np.int32]
 
-_NORMAL_BITS = 2.05  # differential entropy of a normal distribution of variance 1
 _TRELLIS_GAIN = 0.65  # of the squared error
 _ZONE = 0.3  # how much wider than half a step the zone around 0 gets
 _MEMORY = {1: 0, 4: 2, 8: 3, 16: 4, 32: 5, 64: 6, 128: 7}
@@ -71,7 +70,7 @@ class Ecsq(Scoped):
     def nominal_bits(self, clusters: int | None) -> float:
         """Bits of a normal distribution on the grid, less what the price of a bit saves."""
         del clusters
-        return max(_NORMAL_BITS - math.log2(self.step) - 0.25 * math.log2(1 + self.mu), 0.2)
+        return max(NORMAL_BITS - math.log2(self.step) - 0.25 * math.log2(1 + self.mu), 0.2)
 
     def trial(self, values: npt.NDArray[np.float64], clusters: int | None) -> tuple[float, float, float]:
         """As of every quantizer; here values are rounded to the grid one by one, the smallest to zero."""

@@ -7,7 +7,8 @@ quantization", IEEE Trans. Inf. Theory 31/3, 1985). The dither of a weight follo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ from pydantic import Field
 
 from cnet.encode._values import Grid, numbered
 from cnet.local import Dither
-from cnet.quantize._base import QUANTIZERS, Codebook, Quantizer
+from cnet.quantize._base import NORMAL_BITS, QUANTIZERS, Codebook, Quantizer
 from cnet.quantize._sizes import chunks, magnitudes
 from cnet.symbols import Symbols
 
@@ -42,6 +43,8 @@ class Universal(Quantizer):
         "Ziv, On universal quantization (1985)"
     )
 
+    ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {"step": tuple(0.0625 * 2 ** (i / 4) for i in range(21))}
+
     step: float = Field(
         default=0.25,
         ge=1e-4,
@@ -50,6 +53,11 @@ class Universal(Quantizer):
     )
     dither: bool = Field(default=True, description="False: the lattice alone, whose error depends on the weights.")
     seed: int = Field(default=0, ge=0, lt=2**32, description="Of the dither; the file holds it.")
+
+    def nominal_bits(self, clusters: int | None) -> float:
+        """Bits of a normal distribution on the lattice."""
+        del clusters
+        return max(NORMAL_BITS - math.log2(self.step), 0.2)
 
     def quantize(self, values: Floats, clusters: int | None) -> Codebook:  # noqa: ARG002 - the contract's
         """Labels and centroids of ``values`` without their places: the lattice's nearest point that is not 0."""

@@ -24,7 +24,7 @@ Trials = tuple[Floats, Floats, Floats]
 _LOOKED_AT = 2**18
 _TRIED = 2**11
 _PLACES = 8
-_CONTAINER = 550.0
+_CONTAINER = 540.0
 _LEAST = 1e-30
 
 

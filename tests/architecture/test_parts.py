@@ -9,9 +9,11 @@ from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
 from cnet.training.architectures import ARCHITECTURES
 from cnet.training.datasets import DATASETS
+from cnet.transform import TRANSFORMS
 from tests.repository import ROOT
 
 PARTS = {
+    "transform": (TRANSFORMS, ("low_rank",)),
     "methods": (
         METHODS,
         (
@@ -28,7 +30,7 @@ PARTS = {
         ARCHITECTURES,
         (
             *("lenet300_100", "lenet5"),
-            *("resnet110", "resnet20", "resnet32", "resnet44", "resnet56"),
+            *("resnet110", "resnet20", "resnet32", "resnet44", "resnet56", "resnet8"),
             "vgg16_cifar",
         ),
     ),

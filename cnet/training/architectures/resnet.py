@@ -17,22 +17,23 @@ from cnet.training.layers import (
     require_size,
 )
 
-_BLOCKS = {"resnet20": 3, "resnet32": 5, "resnet44": 7, "resnet56": 9, "resnet110": 18}
+_BLOCKS = {"resnet8": 1, "resnet20": 3, "resnet32": 5, "resnet44": 7, "resnet56": 9, "resnet110": 18}
 
 
 @ARCHITECTURES.register(*_BLOCKS)
 class ResNet(Architecture):
     """Three stages of 16, 32 and 64 channels with shortcuts that have no parameters (option A).
 
-    Trainable parameters for three channels and ten classes: 269,722 (20), 464,154 (32), 658,586 (44), 853,018 (56),
-    1,727,962 (110). Any number of channels, images of 4x4 and larger. Tensors: ``conv1.weight``, ``bn1.*``,
-    ``layer{1,2,3}.{i}.{conv1,conv2}.weight``, ``layer{1,2,3}.{i}.{bn1,bn2}.*``, ``linear.weight``, ``linear.bias``.
+    Trainable parameters for three channels and ten classes: 75,290 (8), 269,722 (20), 464,154 (32), 658,586 (44),
+    853,018 (56), 1,727,962 (110). Any number of channels, images of 4x4 and larger. Tensors: ``conv1.weight``,
+    ``bn1.*``, ``layer{1,2,3}.{i}.{conv1,conv2}.weight``, ``layer{1,2,3}.{i}.{bn1,bn2}.*``, ``linear.weight``,
+    ``linear.bias``.
     """
 
     summary: ClassVar[str] = "CIFAR-form residual net with parameter-free shortcuts, from 4x4 on."
     source: ClassVar[str] = "He et al., Deep Residual Learning for Image Recognition, 2016, section 4.2"
 
-    name: Literal["resnet20", "resnet32", "resnet44", "resnet56", "resnet110"]
+    name: Literal["resnet8", "resnet20", "resnet32", "resnet44", "resnet56", "resnet110"]
 
     def layers(self, input_shape: tuple[int, int, int], classes: int) -> Layer:
         """Stem, three stages, mean over the image, linear."""

@@ -15,7 +15,7 @@ from cnet.training.layers import Chain, Conv, MaxPool
 SHAPES = [
     *[
         (name, shape)
-        for name in ("resnet20", "resnet32")
+        for name in ("resnet8", "resnet20", "resnet32")
         for shape in ((3, 32, 32), (1, 8, 8), (2, 4, 4), (1, 9, 13), (3, 7, 5))
     ],
     *[(name, (1, 8, 8)) for name in ("resnet44", "resnet56", "resnet110")],
@@ -46,6 +46,7 @@ def test_module_maps_images_to_one_output_a_class(name: str, shape: tuple[int, i
 @pytest.mark.parametrize(
     ("name", "shape", "parameters"),
     [
+        ("resnet8", (3, 32, 32), 75_290),
         ("resnet20", (3, 32, 32), 269_722),
         ("resnet32", (3, 32, 32), 464_154),
         ("resnet56", (3, 32, 32), 853_018),

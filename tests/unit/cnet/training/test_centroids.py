@@ -8,30 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cnet.errors import StoppedError
 from cnet.quantize import QUANTIZERS
 from cnet.symbols import Symbols
-from cnet.training.centroids import Shared, sorted_symbols
+from cnet.training.centroids import Shared, Sums, sorted_symbols
 from cnet.training.config import Optimizer
 from cnet.training.trainer import Stage, Trainer
 from cnet.weights import Weights
-from tests.small_training import Recorder, small_trainer, small_training
+from tests.small_training import Recorder, coarse, small_trainer, small_training
 
 SETTINGS = [
     Optimizer(name="adam", learning_rate=0.003),
     Optimizer(name="sgd", learning_rate=0.05),
 ]
-
-
-def coarse(weights: Weights) -> Symbols:
-    """Half of the weights pruned, the others rounded to eight values."""
-    vector = weights.vector()
-    keep = np.abs(vector) > np.median(np.abs(vector))
-    edges = np.quantile(vector[keep], np.arange(1, 8) / 8)
-    labels = np.searchsorted(edges, vector[keep]).astype(np.uint8)
-    centroids = np.array([vector[keep][labels == k].mean() for k in range(8)], np.float32)
-    return Symbols(keep, labels, centroids)
 
 
 def trained_net(trainer: Trainer) -> Weights:
@@ -124,6 +116,18 @@ def test_gradient_is_the_sum_over_members_by_their_number() -> None:
     (centroids,) = shared.parameters(torch.nn.ParameterList([one, two]))
     assert centroids.grad is not None
     assert centroids.grad.tolist() == [(1 + 5) / 2, (2 + 3 + 4) / 3]
+
+
+@given(st.integers(0, 2**31), st.integers(1, 9), st.sampled_from([1, 300, 70_000]))
+@settings(max_examples=20, deadline=None)
+def test_sums_by_label_are_those_of_bincount(seed: int, count: int, entries: int) -> None:
+    """In rows, rows of rows, and rows of those; labels without entries give 0, and the last label counts nowhere."""
+    random = np.random.default_rng(seed)
+    labels = random.choice(count + 1, entries, p=random.dirichlet(np.full(count + 1, 0.3)))
+    values = random.standard_normal(entries)
+    sums = Sums(labels, count, torch.device("cpu"))(torch.from_numpy(values))
+    expected = np.bincount(labels, values, minlength=count + 1)[:count]
+    np.testing.assert_allclose(sums.numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_centroids_that_meet_become_one() -> None:

@@ -1,0 +1,130 @@
+"""What the paper and this project claim, each held against a study's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from benchmarks.paper.rows import Base, Row, at, pick
+from benchmarks.paper.study import HIGH, STRONGEST
+from benchmarks.paper.tables import LABELS, PLAIN, best_at, smallest
+
+NOISE = 0.3
+"""Points of accuracy that two equal nets differ by: the standard error of 91 % on 10,000 images."""
+
+FAR = 10.0
+"""Points of accuracy beyond which a net is not taken to have survived its pruning."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence, whether it holds (None: not measured yet), and the figures that say so."""
+
+    text: str
+    holds: bool | None
+    figures: str
+
+    @property
+    def verdict(self) -> str:
+        """In a word."""
+        return {True: "yes", False: "**no**", None: "not measured"}[self.holds]
+
+
+def all_claims(rows: Sequence[Row], base: Base) -> list[Claim]:
+    """The paper's first, then ours."""
+    return [
+        _robustness(rows),
+        _entropy(rows),
+        _mask(rows),
+        _ramp(rows, base),
+        *_sizes(rows, base),
+        _high_sparsity(rows, base),
+    ]
+
+
+def _robustness(rows: Sequence[Row]) -> Claim:
+    text = f"Robustness to pruning grows with λ: what 90 % cost without recovery falls (to {NOISE} point of noise)."
+    losses = []
+    for label in LABELS:
+        own = pick(rows, "sparsity", label)
+        whole, pruned = at(own, 0.0), at(own, 0.9)
+        if whole is None or pruned is None:
+            return Claim(text, None, "")
+        losses.append(whole.accuracy - pruned.accuracy)
+    holds = all(after <= before + NOISE for before, after in pairwise(losses))
+    return Claim(text, holds, _listed(losses, "points"))
+
+
+def _entropy(rows: Sequence[Row]) -> Claim:
+    text = "The entropy of the labels at 70 % falls with λ."
+    found = [row.entropy for label in LABELS if (row := at(pick(rows, "quantized", label), 0.7)) and row.entropy]
+    if len(found) < len(LABELS):
+        return Claim(text, None, "")
+    holds = all(after < before for before, after in pairwise(found))
+    return Claim(text, holds, _listed(found, "bits"))
+
+
+def _listed(values: Sequence[float], unit: str) -> str:
+    return ", ".join(f"{value:.2f}" for value in values) + f" {unit} ({', '.join(LABELS)})"
+
+
+def _mask(rows: Sequence[Row]) -> Claim:
+    text = "A separate mask is smaller than a cluster for zero."
+    row = at(pick(rows, "quantized", STRONGEST), 0.5)
+    if row is None or row.zero_cluster is None:
+        return Claim(text, None, "")
+    separate, zero = row.zero_cluster["separate_npz"], row.zero_cluster["zero_npz"]
+    return Claim(text, separate < zero, f"{separate:,.0f} against {zero:,.0f} bytes of npz")
+
+
+def _ramp(rows: Sequence[Row], base: Base) -> Claim:
+    text = f"The ramp reaches higher sparsity than {STRONGEST}: within {FAR:g} points for longer, or more left at 98 %."
+    ramp = pick(rows, "ramp")
+    fixed = [row for row in pick(rows, "quantized", STRONGEST) if row.sparsity == HIGH[0]]
+    fixed += pick(rows, "high", STRONGEST)
+    if {row.sparsity for row in ramp} != set(HIGH) or {row.sparsity for row in fixed} != set(HIGH):
+        return Claim(text, None, "")
+    reached = [_reached(found, base) for found in (ramp, fixed)]
+    figures = f"{100 * reached[0][0]:g} % against {100 * reached[1][0]:g} %; at 98 % "
+    return Claim(text, reached[0] > reached[1], f"{figures}{reached[0][1]:.2f} against {reached[1][1]:.2f} %")
+
+
+def _reached(rows: Sequence[Row], base: Base) -> tuple[float, float]:
+    """The highest sparsity (0 for none) that keeps within ``FAR`` points, and the accuracy at the highest of all."""
+    near = [row.sparsity for row in rows if base.accuracy - row.accuracy <= FAR]
+    return max(near, default=0.0), max(rows, key=lambda row: row.sparsity).accuracy
+
+
+def _sizes(rows: Sequence[Row], base: Base) -> list[Claim]:
+    texts = (
+        "Within half a point our best file has at most 0.6 of the bytes of plain CNET with the paper's coder.",
+        "Within half a point our best file is smaller than every rival's.",
+        "Within half a point our best file is at least 150 times smaller than the original's npz.",
+    )
+    found = smallest(rows, base)
+    ours = min((row for row in found.values() if row and row.group == "ours"), key=lambda row: row.bytes, default=None)
+    plain = found.get(PLAIN)
+    rivals = {label: row for label, row in found.items() if row is None or row.group == "rivals"}
+    if ours is None or plain is None or not rivals:
+        return [Claim(text, None, "") for text in texts]
+    share = ours.bytes / plain.bytes
+    met = {label: row.bytes for label, row in rivals.items() if row is not None}
+    next_best = min(met, key=lambda label: met[label], default=None)
+    beside = f"{ours.bytes:,.0f} bytes ({ours.label})"
+    against = "no rival keeps within half a point" if next_best is None else f"{met[next_best]:,.0f} ({next_best})"
+    return [
+        Claim(texts[0], share <= 0.6, f"{share:.2f}: {beside} against {plain.bytes:,.0f}"),
+        Claim(texts[1], all(ours.bytes < size for size in met.values()), f"{beside}; {against}"),
+        Claim(texts[2], ours.ratio >= 150, f"{ours.ratio:.1f}"),
+    ]
+
+
+def _high_sparsity(rows: Sequence[Row], base: Base) -> Claim:
+    text = "At 98 % our best loses at most 1 point, where the paper's ramp loses more (15 points in the paper)."
+    ours = max((row.accuracy for row in best_at(rows, 0.98).values() if row.group == "ours"), default=None)
+    ramp = at(pick(rows, "ramp"), 0.98)
+    if ours is None or ramp is None:
+        return Claim(text, None, "")
+    losses = base.accuracy - ours, base.accuracy - ramp.accuracy
+    return Claim(text, losses[0] <= 1.0 < losses[1], f"{losses[0]:.2f} points; the ramp here {losses[1]:.2f}")

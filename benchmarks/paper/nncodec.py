@@ -1,0 +1,113 @@
+"""nncodec (MPEG NNC) as a rival: the nets that CNET trained, pruned and recovered, in its own quantizer and coder."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import peers
+from benchmarks.paper import machine
+from benchmarks.paper.jobs import Job
+from benchmarks.paper.results import Results
+from benchmarks.paper.work import Place
+from cnet.bundle import open_bundle
+from cnet.spec import JobSpec
+from cnet.training.architectures import ARCHITECTURES
+from cnet.training.config import Training
+from cnet.weights import Weights
+
+LABEL = "nncodec on CNET"
+QPS = (-28, -24, -20, -16, -12)
+_TRAINED = "/cut/CNET 0.045/"
+
+
+def jobs(made: Sequence[Job]) -> list[Job]:
+    """One for each net that is measured; they are no runs of the pipeline."""
+    spec = {"nncodec": peers.NNCODEC, "qp": list(QPS), "prune": {}}
+    nets = [job for job in made if _TRAINED in job.name]
+    return [replace(net, name=_name(net), label=LABEL, group="rivals", start=net.name, spec=spec) for net in nets]
+
+
+def _name(net: Job) -> str:
+    return f"{net.name.replace('/cut/', '/code/', 1)}/nncodec"
+
+
+def measure(todo: Sequence[Job], place: Place, results: Results, environment: Path) -> None:
+    """Encode, decode and evaluate every net that exists and is not measured yet; loud where nncodec is not to be had.
+
+    Args:
+        todo: what ``jobs`` gave.
+        place: where the nets are.
+        results: takes a point for each qp.
+        environment: folder of nncodec's own environment, made if need be.
+    """
+    python = peers.nncodec_python(environment)
+    if python is None:
+        return
+    bench = _Bench(place, python)
+    for job in todo:
+        if job.start and job.name not in results.done and place.bundle(job.start).exists():
+            began = time.perf_counter()
+            for point in bench.points(job.start):
+                results.append({"type": "point", **job.about(), "point": point, "machine": bench.machine})
+            done = {"type": "done", **job.about(), "spec": job.spec, "machine": bench.machine}
+            results.append({**done, "seconds": time.perf_counter() - began})
+            print(f"measured {job.name}", flush=True)
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """Measures nets.
+
+    Attributes:
+        place: where the nets are, and what they are evaluated on.
+        python: an interpreter that has nncodec.
+    """
+
+    place: Place
+    python: Path
+
+    @property
+    def machine(self) -> str:
+        """For the results."""
+        return machine.name("cpu")
+
+    def points(self, net: str) -> Iterator[dict[str, Any]]:
+        """JSON forms of one point for each qp, with those members that tables read."""
+        from cnet.training.trainer import Trainer
+
+        net_spec = {"architecture": {"name": self.place.architecture}, "dataset": self.place.dataset}
+        spec = JobSpec.parse({**net_spec, "preprocess": self.place.source.preprocess})
+        architecture = ARCHITECTURES.create(self.place.architecture)
+        trainer = Trainer(architecture, self.place.source.dataset, Training(device="cpu"), spec.preprocess)
+        weights = open_bundle(self.place.bundle(net)).weights()
+        for index, (qp, size, decoded) in enumerate(_coded(self.python, weights)):
+            accuracy = trainer.evaluate(decoded).accuracy
+            sizes = {"mask": 0, "labels": size, "centroids": 0, "total": size}
+            yield {
+                "index": index,
+                "qp": qp,
+                "sparsity_requested": 0.0,
+                "clusters_requested": None,
+                "label_entropy": None,
+                "accuracy": accuracy,
+                "accuracy_before_quantize": accuracy,
+                "bytes": sizes,
+            }
+
+
+def _coded(python: Path, weights: Weights) -> Iterator[tuple[int, int, Weights]]:
+    """For each qp: bytes, and the net as nncodec decodes it. Whole numbers are left out of its file, in its favour."""
+    tensors = {tensor.name: tensor.data.astype(np.float32) for tensor in weights if tensor.data.dtype.kind == "f"}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for qp, size, *_ in peers.nncodec(python, tensors, list(QPS), folder):
+            with np.load(folder / f"decoded{int(qp)}.npz") as file:
+                arrays = {key: file[key].reshape(tensors[key].shape) for key in file.files}
+            yield int(qp), int(size), weights.with_arrays(arrays)

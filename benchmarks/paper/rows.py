@@ -1,0 +1,132 @@
+"""Points as rows of tables: means over seeds, sizes against the true baseline."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from benchmarks.paper.results import Record, Results
+
+PAPERS_WAY = ("sparsity", "quantized", "clusters", "ramp", "high", "rivals-one-shot")
+"""Groups of points made as in the paper: no training after pruning, npz."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One point, or the mean of those of all seeds.
+
+    Attributes:
+        group, label: as in ``Job``.
+        coder: how it was quantized and encoded, the last part of the job's name.
+        sparsity, clusters: asked for.
+        epochs: passes over the training images since the baseline.
+        accuracy: percent, of the decoded net.
+        before: the same before it was quantized.
+        bytes: of the whole bundle.
+        ratio: npz of the original / bundle.
+        ratio_weights: npz of its compressible weights / (mask + labels + centroids), the paper's own.
+        entropy: bits a label, None where there are none.
+        seeds: how many the means are over.
+        zero_cluster: bytes of table 5, where they were counted.
+    """
+
+    group: str
+    label: str
+    coder: str
+    sparsity: float
+    clusters: int | None
+    epochs: int
+    accuracy: float
+    before: float
+    bytes: float
+    ratio: float
+    ratio_weights: float
+    entropy: float | None
+    seeds: int
+    zero_cluster: dict[str, float] | None = None
+
+    @property
+    def papers_way(self) -> bool:
+        """Whether it was made as in the paper."""
+        return self.group in PAPERS_WAY
+
+
+@dataclass(frozen=True)
+class Base:
+    """The net before compression, means over seeds.
+
+    Attributes:
+        accuracy: percent.
+        npz: bytes of ``numpy.savez_compressed`` of all tensors.
+    """
+
+    accuracy: float
+    npz: float
+
+
+def base(results: Results) -> Base | None:
+    """The baseline; None before it has been made."""
+    found = list(_bases(results).values())
+    return Base(_mean(found, "accuracy"), _mean(found, "npz_bytes")) if found else None
+
+
+def rows(results: Results) -> list[Row]:
+    """All points, those that differ only in the seed together, in the order in which they were first made."""
+    bases = _bases(results)
+    same: dict[tuple[Any, ...], list[Record]] = defaultdict(list)
+    for record in results.points:
+        if record["seed"] in bases:
+            point = record["point"]
+            way = record["job"].partition("/")[2]
+            same[way, record["label"], point["index"]].append(record)
+    return [_row(records, bases) for records in same.values()]
+
+
+def pick(all_rows: Iterable[Row], group: str, label: str | None = None) -> list[Row]:
+    """Those of one group, and of one label where it is given."""
+    return [row for row in all_rows if row.group == group and label in (None, row.label)]
+
+
+def at(all_rows: Iterable[Row], sparsity: float) -> Row | None:
+    """The first of this sparsity."""
+    return next((row for row in all_rows if abs(row.sparsity - sparsity) < 1e-9), None)
+
+
+def _bases(results: Results) -> dict[int, dict[str, Any]]:
+    done = results.done.values()
+    return {record["seed"]: record["baseline"] for record in done if record["job"].endswith("/base")}
+
+
+def _row(records: Sequence[Record], bases: dict[int, dict[str, Any]]) -> Row:
+    first, points = records[0], [record["point"] for record in records]
+    pairs = [(record["point"]["bytes"], bases[record["seed"]]) for record in records]
+    weights = [b["compressible_npz_bytes"] / (s["mask"] + s["labels"] + s["centroids"]) for s, b in pairs]
+    zeros = [record["zero_cluster"] for record in records if "zero_cluster" in record]
+    return Row(
+        group=first["group"],
+        label=first["label"],
+        coder=first["job"].rpartition("/")[2],
+        sparsity=points[0]["sparsity_requested"] if first["group"] not in ("ours", "rivals") else _cut(first),
+        clusters=points[0]["clusters_requested"],
+        epochs=first["epochs"],
+        accuracy=_mean(points, "accuracy"),
+        before=_mean(points, "accuracy_before_quantize"),
+        bytes=fmean(sizes["total"] for sizes, _ in pairs),
+        ratio=fmean(b["npz_bytes"] / sizes["total"] for sizes, b in pairs),
+        ratio_weights=fmean(weights),
+        entropy=None if points[0]["label_entropy"] is None else _mean(points, "label_entropy"),
+        seeds=len(records),
+        zero_cluster={key: _mean(zeros, key) for key in zeros[0]} if zeros else None,
+    )
+
+
+def _cut(record: Record) -> float:
+    """The sparsity of the job that this one codes, which is in its name."""
+    return float(record["job"].split("/")[3])
+
+
+def _mean(documents: Sequence[dict[str, Any]], key: str) -> float:
+    return fmean(document[key] for document in documents)

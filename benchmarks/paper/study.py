@@ -1,0 +1,215 @@
+"""Which jobs make the tables.
+
+From the baseline on a net goes through three steps, each a job of its own so that what they share is made once:
+``tune`` trains with a method, ``cut`` prunes and recovers (a gradual pruning is one training with both), ``code``
+quantizes and encodes. The paper's own rows have no recovery: they prune what ``tune`` gave, cluster, and pack into
+npz. Every point of ``rivals`` and ``ours`` has had the same number of epochs since the baseline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchmarks.paper.jobs import AT_ONCE, Job
+from benchmarks.paper.recipes import METHODS, OURS, Recipe, coders
+
+LAMBDAS = (0.005, 0.01, 0.02, 0.03, 0.045)
+STRONGEST = "CNET 0.045"
+
+SPARSITIES = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+HIGH = (0.9, 0.95, 0.96, 0.97, 0.98)
+CLUSTERS = (256, 128, 64, 32, 16)
+RIVAL_SPARSITIES = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.96, 0.97, 0.98)
+
+NONE = {"name": "none"}
+KMEANS = {"name": "kmeans", "clusters": [256]}
+NPZ = {"name": "npz"}
+COMPACT = {"name": "compact"}
+COLUMN = {"name": "magnitude", "scope": "column"}
+_ONE_SHOT = {"gradual": AT_ONCE}
+AS_IT_IS = {"epochs": 0, "centroid_epochs": 0, "reestimate_batch_norm": False}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user says of a study.
+
+    Attributes:
+        epochs: of each fine-tuning; a recovery has half of it, the baseline one and a half times.
+        seeds: how often everything is made, with seeds 0, 1, ...
+        cuts: sparsities of rivals and ours, the most telling first.
+        augment: of all trainings.
+        rate: the learning rate of Adam, with which all trainings start.
+    """
+
+    epochs: int = 10
+    seeds: int = 1
+    cuts: tuple[float, ...] = (0.98, 0.95, 0.99, 0.97, 0.9, 0.995)
+    augment: dict[str, Any] | None = None
+    rate: float = 0.001
+
+    @property
+    def recovery(self) -> int:
+        """Epochs of a recovery."""
+        return max(1, self.epochs // 2)
+
+    @property
+    def baseline(self) -> int:
+        """Epochs of the baseline."""
+        return max(1, self.epochs * 3 // 2)
+
+    def training(self, seed: int, epochs: int, *, constant: bool = False) -> dict[str, Any]:
+        """JSON form of a ``Training``."""
+        return {
+            "epochs": epochs,
+            "optimizer": {"name": "adam", "learning_rate": self.rate},
+            "schedule": {"name": "constant" if constant else "cosine"},
+            "augment": self.augment or {},
+            "seed": seed,
+        }
+
+
+def jobs(settings: Settings) -> list[Job]:
+    """All jobs, each after the one it starts from, the most telling first."""
+    made: dict[str, Job] = {}
+    for seed in range(settings.seeds):
+        for job in _Seed(settings, seed).jobs():
+            if made.setdefault(job.name, job) != job:
+                raise ValueError(f"two jobs are called {job.name}")
+    return list(made.values())
+
+
+def chosen(jobs: Sequence[Job], parts: Sequence[str] | None) -> list[Job]:
+    """The jobs in whose name one of ``parts`` occurs, with all that they start from; all where there are none."""
+    wanted: set[str | None] = set()
+    for job in reversed(jobs):
+        if not parts or job.name in wanted or any(part in job.name for part in parts):
+            wanted |= {job.name, job.start}
+    return [job for job in jobs if job.name in wanted]
+
+
+@dataclass(frozen=True)
+class _Seed:
+    """The study of one seed. A job that others start from is given again by each, and kept once."""
+
+    settings: Settings
+    seed: int
+
+    def jobs(self) -> Iterator[Job]:
+        """The paper's tables and the first sparsities of rivals and ours first."""
+        yield self.baseline()
+        yield from self.paper()
+        for sparsity in self.settings.cuts:
+            yield from self.cuts(sparsity)
+        yield from self.other_tables()
+
+    def baseline(self) -> Job:
+        """The net before compression."""
+        spec = self._spec(0, NONE, COMPACT)
+        training = self.settings.training(self.seed, self.settings.baseline)
+        spec["baseline"] = {name: training[name] for name in ("epochs", "schedule")}
+        return replace(self._job("base", "Original", None, spec), cost=self.settings.baseline)
+
+    def tune(self, label: str) -> Job:
+        """A fine-tuning with a method."""
+        method = METHODS[label]
+        constant = "ramp" in label  # what grows until the end needs a rate that does not fall meanwhile
+        spec = self._spec(self.settings.epochs, NONE, COMPACT, method, constant=constant)
+        return self._job(f"tune/{label}", label, self.baseline(), spec)
+
+    def paper(self) -> Iterator[Job]:
+        """Tables 1 to 6."""
+        for label in (STRONGEST, *(f"CNET {value:g}" for value in LAMBDAS[:-1]), "Original"):
+            start = self.baseline() if label == "Original" else self.tune(label)
+            yield start
+            yield self.one_shot("quantized", start, SPARSITIES[1:], KMEANS)
+            yield self.one_shot("sparsity", start, SPARSITIES, NONE)
+            if label == STRONGEST:
+                yield self.one_shot("clusters", start, (0.9,), {"name": "kmeans", "clusters": list(CLUSTERS)})
+        ramp = self.tune("CNET ramp")
+        yield ramp
+        yield self.one_shot("ramp", ramp, HIGH, KMEANS)
+        yield self.one_shot("high", self.tune(STRONGEST), HIGH[1:], KMEANS)
+
+    def other_tables(self) -> Iterator[Job]:
+        """Table 7; CNET's rows of it are in the tables before."""
+        for label in ("Targeted Dropout", "Targeted Dropout ramp", "Smallify"):
+            start = self.tune(label)
+            yield start
+            yield self.one_shot("rivals-one-shot", start, RIVAL_SPARSITIES, NONE)
+
+    def one_shot(self, group: str, start: Job, sparsities: tuple[float, ...], quantizer: dict[str, Any]) -> Job:
+        """Points made the paper's way: no training after pruning, batch norm as it is, npz."""
+        prune = COLUMN if start.label.startswith("Targeted Dropout") else {"name": "magnitude"}
+        spec = self._spec(0, quantizer, NPZ)
+        spec["prune"] = {**prune, "sparsity": list(sparsities), **_ONE_SHOT}
+        return self._job(f"{group}/{start.label}", start.label, start, spec, group=group)
+
+    def cuts(self, sparsity: float) -> Iterator[Job]:
+        """Rivals and ours at one sparsity."""
+        for recipe in OURS:
+            if not recipe.only or sparsity in recipe.only:
+                yield from self._made(recipe, sparsity)
+        for recipe in Recipe.rivals():
+            yield from self._made(recipe, sparsity)
+
+    def _made(self, recipe: Recipe, sparsity: float) -> Iterator[Job]:
+        """A net trained by a recipe, and all that it is coded to."""
+        cut = self.cut(recipe, sparsity)
+        yield from (self.tune(recipe.tune), cut) if recipe.tune else (cut,)
+        for coder in coders(recipe):
+            spec = self._spec(0, coder.quantize, coder.encode)  # it is pruned already
+            spec["recover"] = {"epochs": 0, "centroid_epochs": coder.epochs, **recipe.recover}
+            job = self._job(
+                f"code/{recipe.label}/{sparsity:g}/{coder.name}",
+                coder.label or recipe.label,
+                cut,
+                spec,
+                group="ours" if recipe in OURS else "rivals",
+            )
+            yield replace(job, cost=1.5 * coder.epochs * coder.points)
+
+    def cut(self, recipe: Recipe, sparsity: float) -> Job:
+        """A net pruned and recovered."""
+        start = self.tune(recipe.tune) if recipe.tune else self.baseline()
+        gradual, recover = self._budget(recipe)
+        spec = self._spec(0, NONE, COMPACT, recipe.method)
+        spec["prune"] = {**recipe.prune, "sparsity": [sparsity], **_ONE_SHOT}
+        if gradual:
+            spec["prune"]["gradual"] = {"epochs": gradual, **recipe.rise}
+        spec["recover"] = {"epochs": recover, "centroid_epochs": 0, **recipe.recover}
+        return self._job(f"cut/{recipe.label}/{sparsity:g}", recipe.label, start, spec)
+
+    def _budget(self, recipe: Recipe) -> tuple[int, int]:
+        """Epochs of the gradual pruning and of the recovery; with a fine-tuning before the same for all."""
+        epochs, recovery = self.settings.epochs, self.settings.recovery
+        if recipe.gradual:
+            return (epochs, recovery) if recipe.recovers else (epochs + recovery, 0)
+        return (0, recovery) if recipe.tune else (0, epochs + recovery)
+
+    def _spec(
+        self,
+        epochs: int,
+        quantize: dict[str, Any],
+        encode: dict[str, Any],
+        method: dict[str, Any] = NONE,
+        *,
+        constant: bool = False,
+    ) -> dict[str, Any]:
+        return {
+            "method": method,
+            "training": self.settings.training(self.seed, epochs, constant=constant),
+            "prune": {"name": "magnitude", "sparsity": [0.0], **_ONE_SHOT},
+            "recover": AS_IT_IS,
+            "quantize": quantize,
+            "encode": encode,
+        }
+
+    def _job(self, name: str, label: str, start: Job | None, spec: dict[str, Any], *, group: str = "") -> Job:
+        """One job; its points' epochs are those of ``start`` and its own (the baseline's do not count)."""
+        own: int = spec["training"]["epochs"] + spec["recover"]["epochs"] + spec["recover"]["centroid_epochs"]
+        own += spec["prune"].get("gradual", {}).get("epochs", 0)
+        before, from_job = (start.epochs, start.name) if start else (0, None)
+        return Job(f"{self.seed}/{name}", label, group, self.seed, from_job, spec, before + own, own)

@@ -1,0 +1,218 @@
+"""The paper's tables and those of the rivals, of a study's rows. Cells that are not made yet are a dash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.paper import published
+from benchmarks.paper.recipes import METHODS
+from benchmarks.paper.rows import Base, Row, at, pick
+from benchmarks.paper.study import CLUSTERS, HIGH, LAMBDAS, RIVAL_SPARSITIES, SPARSITIES, STRONGEST
+
+Lines = list[list[str]]
+LABELS = ("Original", *(f"CNET {value:g}" for value in LAMBDAS))
+NOTHING = "-"
+PLAIN = "plain CNET, the paper's coder"
+DROP = 0.5
+
+
+@dataclass(frozen=True)
+class Table:
+    """A heading, what a reader must know, and the lines, the first of which names the columns."""
+
+    title: str
+    note: str
+    lines: Lines
+
+
+def all_tables(rows: Sequence[Row], base: Base, *, paper: bool) -> list[Table]:
+    """Every table. ``paper``: with the paper's figures beside, which are those of ResNet-32 on CIFAR-10."""
+    return [
+        _sparsity(rows),
+        _quantization(rows, paper=paper),
+        _entropy(rows, paper=paper),
+        _clusters(rows, paper=paper),
+        _zero_cluster(rows, paper=paper),
+        _ramp(rows, paper=paper),
+        _sparsest(rows, paper=paper),
+        _udnn(rows),
+        _smallest(rows, base),
+        _at_98(rows, base),
+    ]
+
+
+def _sparsity(rows: Sequence[Row]) -> Table:
+    lines = [["accuracy / ratio", *(f"{100 * s:g} %" for s in SPARSITIES)]]
+    lines += [[label, *_pairs(pick(rows, "sparsity", label), SPARSITIES)] for label in LABELS]
+    return Table("1. Effect of sparsity", "Weights left are stored raw: the ratio is that of the mask alone.", lines)
+
+
+def _quantization(rows: Sequence[Row], *, paper: bool) -> Table:
+    sparsities = SPARSITIES[1:]
+    lines = [["accuracy / ratio", *(f"{100 * s:g} %" for s in sparsities)]]
+    for label in LABELS:
+        lines.append([label, *_pairs(pick(rows, "quantized", label), sparsities)])
+        if paper:
+            lines.append([f"{label} (paper)", *(f"{a:.2f} / {r:.2f}" for a, r in published.QUANTIZED[label])])
+    return Table("2. Effect of quantization", "k-means with 256 clusters.", lines)
+
+
+def _entropy(rows: Sequence[Row], *, paper: bool) -> Table:
+    found = [at(pick(rows, "quantized", label), 0.7) for label in LABELS]
+    lines = [["bits a label", *LABELS], ["here", *(_number(row.entropy if row else None) for row in found)]]
+    if paper:
+        lines.append(["paper", *(f"{published.ENTROPY[label]:.2f}" for label in LABELS)])
+    return Table("3. Entropy of the labels at 70 %", "", lines)
+
+
+def _clusters(rows: Sequence[Row], *, paper: bool) -> Table:
+    found = {row.clusters: row for row in pick(rows, "clusters")}
+    lines = [["accuracy / ratio", *map(str, CLUSTERS)], ["here", *(_pair(found.get(k)) for k in CLUSTERS)]]
+    if paper:
+        lines.append(["paper", *(f"{a:.2f} / {r:.2f}" for a, r in published.CLUSTERS.values())])
+    return Table(f"4. Clusters, {STRONGEST} at 90 %", "", lines)
+
+
+def _zero_cluster(rows: Sequence[Row], *, paper: bool) -> Table:
+    row = at(pick(rows, "quantized", STRONGEST), 0.5)
+    sizes = row.zero_cluster if row and row.zero_cluster else {}
+    lines = [["bytes", "npz", "compact", *(["ratio in the paper"] if paper else [])]]
+    for name, key in (("zero is a cluster", "zero"), ("separate mask", "separate")):
+        cells = [f"{sizes[f'{key}_{coder}']:,.0f}" if sizes else NOTHING for coder in ("npz", "compact")]
+        lines.append([name, *cells, *([f"{published.ZERO_CLUSTER[name]:.2f}"] if paper else [])])
+    return Table(f"5. The mask among the labels, {STRONGEST} at 50 %", "The same weights, packed in four ways.", lines)
+
+
+def _ramp(rows: Sequence[Row], *, paper: bool) -> Table:
+    lines = [["accuracy / ratio", *(f"{100 * s:g} %" for s in HIGH)]]
+    lines.append(["CNET ramp", *_pairs(pick(rows, "ramp"), HIGH)])
+    if paper:
+        lines.append(["CNET ramp (paper)", *(f"{a:.2f} / {r:.2f}" for a, r in published.RAMP.values())])
+    strongest = [*pick(rows, "quantized", STRONGEST), *pick(rows, "high", STRONGEST)]
+    lines.append([STRONGEST, *_pairs(strongest, HIGH)])
+    return Table("6. A growing λ, at high sparsity", "k-means with 256 clusters.", lines)
+
+
+def _sparsest(rows: Sequence[Row], *, paper: bool) -> Table:
+    lines = [["accuracy", *(f"{100 * s:g} %" for s in RIVAL_SPARSITIES)]]
+    for label in (STRONGEST, "CNET ramp", "Targeted Dropout", "Targeted Dropout ramp", "Smallify"):
+        groups = ("quantized", "high", "ramp", "rivals-one-shot")
+        found = [row for row in rows if row.label == label and row.group in groups]
+        own = [at(found, sparsity) for sparsity in RIVAL_SPARSITIES]
+        lines.append([label, *(_number(row.accuracy if row else None) for row in own)])
+        if paper:
+            known = published.RIVALS[label]
+            lines.append([f"{label} (paper)", *(_number(known.get(s)) for s in RIVAL_SPARSITIES)])
+    note = "CNET's rows with k-means, 256 clusters, as in the paper; Targeted Dropout's pruned by its own columns."
+    return Table("7. Against Targeted Dropout and Smallify, without recovery", note, lines)
+
+
+def _udnn(rows: Sequence[Row]) -> Table:
+    lines = [["method", "sparsity", "coder", "accuracy", "ratio of the weights", "ratio of the bundle"]]
+    chosen = [*pick(rows, "ramp"), *(row for row in rows if row.label == "UDNN")]
+    lines += [
+        [
+            row.label,
+            f"{100 * row.sparsity:g} %",
+            row.coder if row.label == "UDNN" else "k-means 256, npz",
+            f"{row.accuracy:.2f}",
+            f"{row.ratio_weights:.2f}",
+            f"{row.ratio:.2f}",
+        ]
+        for row in sorted(chosen, key=lambda row: (row.label, row.ratio))
+    ]
+    note = "" if any(row.label == "UDNN" for row in rows) else "UDNN has not been measured in this run."
+    return Table("8. Against universal quantization (UDNN)", note, lines)
+
+
+def smallest(rows: Iterable[Row], base: Base) -> dict[str, Row | None]:
+    """For each method its smallest file that loses at most ``DROP`` points, None where none does."""
+    found: dict[str, Row | None] = {}
+    for row in rows:
+        label = method(row)
+        if label is None:
+            continue
+        found.setdefault(label, None)
+        best = found[label]
+        if base.accuracy - row.accuracy <= DROP + 1e-9 and (best is None or row.bytes < best.bytes):
+            found[label] = row
+    return found
+
+
+def method(row: Row) -> str | None:
+    """The name under which a row competes; None where it does not."""
+    if row.group in ("rivals", "ours"):
+        return f"{row.label}, recovered" if row.label in METHODS and row.label.startswith("CNET") else row.label
+    return PLAIN if row.papers_way and row.label.startswith("CNET") and row.group != "sparsity" else None
+
+
+def _smallest(rows: Sequence[Row], base: Base) -> Table:
+    lines = [["method", "bytes", "npz / bundle", "accuracy", "sparsity", "coder", "epochs"]]
+    found = smallest(rows, base)
+    for label, row in sorted(found.items(), key=lambda item: item[1].bytes if item[1] else float("inf")):
+        cells = [NOTHING] * 6 if row is None else [f"{row.bytes:,.0f}", f"{row.ratio:.1f}", *_how(row)]
+        lines.append([f"**{label}**" if row and row.group == "ours" else label, *cells])
+    note = (
+        f"Bytes of the whole bundle, biases, batch norm and container included, of the smallest file of each method "
+        f"that loses at most {DROP} point against the baseline's {base.accuracy:.2f} %. Ours in bold."
+    )
+    return Table("9. The smallest file within half a point", note, lines)
+
+
+def _how(row: Row) -> list[str]:
+    coder = row.coder if row.clusters is None else f"{row.coder}, {row.clusters} clusters"
+    coder = "k-means 256, npz" if row.papers_way and row.group != "clusters" else coder
+    return [f"{row.accuracy:.2f}", f"{100 * row.sparsity:g} %", coder, f"{row.epochs}"]
+
+
+def best_at(rows: Iterable[Row], sparsity: float) -> dict[str, Row]:
+    """For each method its most accurate point of this sparsity."""
+    found: dict[str, Row] = {}
+    for row in rows:
+        label = method(row)
+        if row.papers_way and row.group != "sparsity":
+            label = f"{row.label}, the paper's way" if row.label.startswith("CNET") else f"{row.label}, no recovery"
+        if label and abs(row.sparsity - sparsity) < 1e-9 and row.accuracy > getattr(found.get(label), "accuracy", -1):
+            found[label] = row
+    return found
+
+
+def _at_98(rows: Sequence[Row], base: Base) -> Table:
+    lines = [["method", "accuracy", "below the baseline", "bytes"]]
+    for label, row in sorted(best_at(rows, 0.98).items(), key=lambda item: -item[1].accuracy):
+        name = f"**{label}**" if row.group == "ours" else label
+        lines.append([name, f"{row.accuracy:.2f}", f"{base.accuracy - row.accuracy:.2f}", f"{row.bytes:,.0f}"])
+    return Table("10. What is left at 98 %", "Each method's most accurate file. Ours in bold.", lines)
+
+
+def front(rows: Iterable[Row]) -> list[tuple[float, float]]:
+    """(bytes, accuracy) of those that no smaller or equal file beats, by size."""
+    best: list[tuple[float, float]] = []
+    for row in sorted(rows, key=lambda row: (row.bytes, -row.accuracy)):
+        if not best or row.accuracy > best[-1][1]:
+            best.append((row.bytes, row.accuracy))
+    return best
+
+
+def curves(rows: Sequence[Row], base: Base, below: float) -> Mapping[str, list[tuple[float, float]]]:
+    """The front of each method, without points more than ``below`` points under the baseline."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        label = method(row)
+        if label and base.accuracy - row.accuracy <= below:
+            groups.setdefault(label, []).append(row)
+    order = sorted(groups, key=lambda label: (groups[label][0].group != "ours", label))
+    return {label: front(groups[label]) for label in order}
+
+
+def _pairs(rows: Sequence[Row], sparsities: Iterable[float]) -> list[str]:
+    return [_pair(at(rows, sparsity)) for sparsity in sparsities]
+
+
+def _pair(row: Row | None) -> str:
+    return NOTHING if row is None else f"{row.accuracy:.2f} / {row.ratio_weights:.2f}"
+
+
+def _number(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.2f}"

@@ -1,0 +1,66 @@
+"""The jobs of the study fit together and are fair."""
+
+from __future__ import annotations
+
+from benchmarks.paper import nncodec, study
+from benchmarks.paper.jobs import digests
+from cnet.spec import JobSpec
+
+JOBS = study.jobs(study.Settings(epochs=4, seeds=2))
+
+
+def test_every_job_starts_from_one_before_it() -> None:
+    """Only the baselines start from nothing, and no name is there twice."""
+    seen: set[str | None] = {None}
+    for job in JOBS:
+        assert job.start in seen
+        assert job.name not in seen
+        seen.add(job.name)
+    assert [job.name for job in JOBS if job.start is None] == ["0/base", "1/base"]
+
+
+def test_every_job_is_one_that_the_service_would_take() -> None:
+    """Each document is a valid JobSpec."""
+    for job in JOBS:
+        whole = {**job.spec, "checkpoint": job.start, "architecture": {"name": "lenet5"}, "dataset": "digits"}
+        assert JobSpec.parse(whole).trains
+
+
+def test_rivals_and_ours_have_the_same_epochs() -> None:
+    """Fine-tuning and recovery, or the same number in one: 4 + 2, and one of the centroids where there are any."""
+    for job in JOBS:
+        if job.group in ("rivals", "ours"):
+            assert job.epochs == 4 + 2 + job.spec["recover"]["centroid_epochs"]
+
+
+def test_the_papers_rows_are_made_its_way() -> None:
+    """Nothing is trained after pruning, batch norm stays, npz."""
+    paper = [job for job in JOBS if job.group and job.group not in ("rivals", "ours")]
+    assert {job.group for job in paper} == {"quantized", "sparsity", "clusters", "ramp", "high", "rivals-one-shot"}
+    for job in paper:
+        assert job.spec["recover"] == {"epochs": 0, "centroid_epochs": 0, "reestimate_batch_norm": False}
+        assert job.spec["training"]["epochs"] == 0
+        assert job.spec["encode"] == {"name": "npz"}
+        assert job.spec["prune"]["gradual"] == {"epochs": 0}
+
+
+def test_a_digest_follows_from_all_that_came_before() -> None:
+    """Another number of epochs of the baseline changes every job's; another recovery only what has one."""
+    first, second = (digests(study.jobs(study.Settings(epochs=epochs)), {}) for epochs in (4, 5))
+    assert not set(first.values()) & set(second.values())
+    assert len(set(first.values())) == len(first)
+    assert digests(JOBS, {"dataset": "a"})["0/base"] != digests(JOBS, {"dataset": "b"})["0/base"]
+
+
+def test_chosen_jobs_come_with_what_they_start_from() -> None:
+    """And with nothing else."""
+    found = study.chosen(JOBS, ["1/code/L1/0.95/kmeans"])
+    assert [job.name for job in found] == ["1/base", "1/tune/L1", "1/cut/L1/0.95", "1/code/L1/0.95/kmeans"]
+    assert study.chosen(JOBS, None) == JOBS
+
+
+def test_nncodec_gets_the_nets_that_cnet_made() -> None:
+    """One measurement for each sparsity and seed."""
+    nets = nncodec.jobs(JOBS)
+    assert len(nets) == 2 * len(study.Settings().cuts)
+    assert {job.start for job in nets} == {job.name for job in JOBS if "/cut/CNET 0.045/" in job.name}
