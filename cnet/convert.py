@@ -40,7 +40,9 @@ def write_model(weights: Weights, path: Path, format: str) -> None:  # noqa: A00
 
 
 def unpack(bundle: Bundle, path: Path, format: str) -> None:  # noqa: A002 - as above
-    """Decode a bundle to a model file; as ``write_model``, but safetensors are written piece by piece.
+    """Decode a bundle to a model file, as ``write_model``.
+
+    Safetensors are written piece by piece; the product of two factors is one piece.
 
     Raises:
         BundleError: the bundle is damaged; nothing is written.

@@ -53,6 +53,8 @@ def _obstacles(spec: JobSpec, weights: Weights) -> list[str]:
     plan, grid, found = Plan.of(spec), Grid.of(spec), []
     if spec.target is not None and grid.searched:
         found.append("a search for what its target needs looks at all weights: name sparsity, quantizer and clusters")
+    if plan.method is not None or plan.transform is not None:
+        found.append("a method or a transform works on all weights at once")
     if not plan.pruner.streams:
         found.append(f"pruner {plan.pruner.name!r} with these settings needs all weights in memory")
     unable = dict.fromkeys(each.quantizer.name for each in grid.candidates if not each.quantizer.streams)
