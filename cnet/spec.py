@@ -11,7 +11,7 @@ from cnet.encode import ENCODERS, Encoder
 from cnet.errors import SpecError
 from cnet.issues import issues_of
 from cnet.methods import METHODS, Method
-from cnet.prune import PRUNERS, Pruner
+from cnet.prune import PRUNERS, Gradual, Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
 from cnet.registry import OneOf, Strict
 from cnet.training.architectures import ARCHITECTURES, Architecture
@@ -101,7 +101,7 @@ class JobSpec(Strict):
             unused = [n for n in ("method", "training", "baseline", "recover", "preprocess") if getattr(self, n)]
             if unused:
                 raise ValueError(f"without a dataset nothing is trained: leave out {', '.join(unused)}")
-            if self.prune is not None and (self.prune.gradual or self.prune.needs_curvature):
+            if self.prune is not None and (self.prune.gradual_epochs or self.prune.needs_curvature):
                 raise ValueError(
                     f"without a dataset {self.prune.name} cannot be used so: it trains or measures the net"
                 )
@@ -137,6 +137,7 @@ class JobSpec(Strict):
         if self.trains:
             training = self.training or Training()
             update["training"] = training
+            update["prune"] = _gradually(update["prune"], training)
             update["method"] = self.method or METHODS.create("cnet")
             recover = self.recover or Recover()
             kept = {} if self._tunes_centroids else {"centroid_epochs": 0}
@@ -148,3 +149,11 @@ class JobSpec(Strict):
     def to_json(self) -> dict[str, Any]:
         """The JSON form; parts that are not set are left out."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True, serialize_as_any=True)
+
+
+def _gradually(pruner: Pruner, training: Training) -> Pruner:
+    """The pruner with its default where a net is trained: step by step, for no longer than the fine-tuning."""
+    if pruner.gradual is not None:
+        return pruner
+    epochs = min(Gradual().epochs, training.epochs)
+    return pruner.model_copy(update={"gradual": Gradual(epochs=epochs)})

@@ -39,7 +39,7 @@ def job(checkpoint_id: str) -> dict[str, Any]:
             "seed": 0,
             "device": "cpu",
         },
-        "prune": {"name": "magnitude", "sparsity": [0.8, 0.9, 0.95]},
+        "prune": {"name": "magnitude", "sparsity": [0.8, 0.9, 0.95], "gradual": {"epochs": 0}},
         "recover": {"epochs": 5, "centroid_epochs": 1, "learning_rate": 0.001},
         "quantize": {"name": "kmeans", "clusters": [32, 16]},
         "encode": {"name": "npz"},

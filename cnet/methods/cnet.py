@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     import torch
 
 
+_LAMBDA, _DECAY = 0.005, 0.001
+"""The default where no strength is given: measured in docs/decisions/0006."""
+
+
 class Ramp(Strict):
     """A strength that grows by the epoch."""
 
@@ -28,7 +32,11 @@ class Ramp(Strict):
 class Cnet(Method):
     """Adds λ ‖w‖₁/‖w‖₂ of the whole net (eq. alt2), or Σ λᵢ ‖wᵢ‖₁/‖wᵢ‖₂ by layers (eq. alt1), to the task loss.
 
-    One of ``lambda``, ``ramp`` and ``layers``; none of them is the ramp from 0 by 0.007 an epoch (CNET_ramp).
+    One of ``lambda``, ``ramp`` and ``layers``, as in the paper; CNET_ramp is ``"ramp": {}``, made for hundreds of
+    epochs. None of them is the default for trainings of any length: a small fixed λ, and a weight decay. The loss
+    lets weights above the magnitude c of theorem 1 grow. Those that the task does not hold, such as the weights of a
+    pixel that is always black, grow with them, fastest with an optimizer that scales gradients; pruning by magnitude
+    then keeps them and empties other layers. The decay takes them to zero instead.
     """
 
     summary: ClassVar[str] = "Compressibility loss, network-wide or by layers, with a fixed or a growing strength."
@@ -37,13 +45,18 @@ class Cnet(Method):
     name: Literal["cnet"] = "cnet"
     lambda_: Strength | None = Field(default=None, alias="lambda", description="Fixed λ of the network-wide loss.")
     ramp: Ramp | None = Field(
-        default=None, description="λ that grows each epoch; start 0 and step 0.007 where nothing is given."
+        default=None, description="λ that grows each epoch, the paper's CNET_ramp: from 0 by 0.007 where it is empty."
     )
     layers: dict[Annotated[str, Field(min_length=1, max_length=500)], Strength] | None = Field(
         default=None,
         min_length=1,
         max_length=1000,
         description="Layer-wise loss: tensor name or pattern (* and ?) to λ; the first that fits a tensor counts.",
+    )
+    decay: Strength = Field(
+        default=0.0,
+        description="Weight decay of the compressible tensors: half of it times the sum of squares is added. Where no "
+        f"strength is given λ is {_LAMBDA} and this {_DECAY}.",
     )
 
     @model_validator(mode="before")
@@ -54,15 +67,25 @@ class Cnet(Method):
         strengths = [key for key in ("lambda", "lambda_", "ramp", "layers") if given.get(key) is not None]
         if len(strengths) > 1:
             raise ValueError("give one of lambda, ramp and layers, not several")
-        return given if strengths else {**given, "ramp": {}}
+        return given if strengths else {"decay": _DECAY, **given, "lambda": _LAMBDA}
 
     def penalty(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> torch.Tensor | None:
-        """λ of this epoch times the loss of all ``weights``, or the sum over the layers.
+        """λ of this epoch times the loss of all ``weights``, or the sum over the layers; and the decay's part.
 
         Raises:
             SpecError: a pattern in ``layers`` fits no compressible tensor.
 
         """
+        import torch
+
+        loss = self._loss(weights, moment)
+        if not self.decay or not weights:
+            return loss
+        squares = torch.stack(torch._foreach_norm(list(weights.values()), 2)).square().sum()
+        return 0.5 * self.decay * squares + (0.0 if loss is None else loss)
+
+    def _loss(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> torch.Tensor | None:
+        """The compressibility loss times its strength; None where that is zero."""
         from cnet.training import compressibility
 
         if self.layers is not None:

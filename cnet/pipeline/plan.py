@@ -62,13 +62,13 @@ class TrainingPlan:
         resolved = spec.resolved()
         training = cast(Training, resolved.training)
         recover = cast(Recover, resolved.recover)
-        gradual = cast(Pruner, resolved.prune).gradual
+        gradual = cast(Pruner, resolved.prune).gradual_epochs
         return cls(
             architecture=cast(Architecture, resolved.architecture),
             method=cast(Method, resolved.method),
             baseline=resolved.baseline.over(training) if resolved.baseline else training,
             finetune=training,
-            gradual=training.model_copy(update={"epochs": gradual.epochs if gradual else 0, "schedule": Schedule()}),
+            gradual=training.model_copy(update={"epochs": gradual, "schedule": Schedule()}),
             recover=_after(training, recover, recover.epochs),
             centroids=_after(training, recover, recover.centroid_epochs),
             options=recover,

@@ -142,7 +142,7 @@ class Session:
     def _pruned_gradually(self, sparsity: float, position: int) -> Weights:
         """The net that is to be pruned: where pruning is gradual it has its zeros already."""
         net, pruner = self.net, self.plan.pruner
-        if net is None or pruner.gradual is None:
+        if net is None or not pruner.gradual_epochs:
             return self.tuned
 
         def train(state: Path, on_fraction: OnFraction) -> Weights:

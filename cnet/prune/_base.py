@@ -50,8 +50,14 @@ class Pruner(Part):
     gradual: Gradual | None = Field(
         default=None,
         description="Prune step by step in a training of its own before the recovery, with the method's penalty kept "
-        "on; needs a data set. Null: all at once.",
+        "on; needs a data set. Null: so in 10 epochs, or as many as training has if these are fewer; without a data "
+        "set all at once.",
     )
+
+    @property
+    def gradual_epochs(self) -> int:
+        """Epochs of the training that prunes step by step; 0 where all is pruned at once."""
+        return self.gradual.epochs if self.gradual else 0
 
     @abstractmethod
     def saliency(self, weights: Weights, curvature: Curvature | None) -> npt.NDArray[np.floating]:

@@ -15,7 +15,9 @@ class Gradual(Strict):
     Zhu and Gupta, To Prune, or Not to Prune, 2017, equation 1. What is pruned stays pruned.
     """
 
-    epochs: Annotated[int, Field(ge=1, le=100_000)] = Field(default=10, description="Length of the training.")
+    epochs: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        default=10, description="Length of the training; 0: none, all is pruned at once."
+    )
     start: float = Field(default=0.0, ge=0.0, le=1.0, description="Sparsity at its first step, at most the final one.")
     rise: float = Field(
         default=0.75, gt=0.0, le=1.0, description="Share of the epochs in which sparsity rises; then it is held."

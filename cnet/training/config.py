@@ -16,7 +16,7 @@ class Optimizer(Strict):
     """The optimizer and its numbers."""
 
     name: Literal["sgd", "adam", "adamw"] = "adam"
-    learning_rate: LearningRate = 0.001
+    learning_rate: LearningRate = 0.003
     momentum: float = Field(default=0.9, ge=0.0, lt=1.0, description="sgd's momentum; adam's and adamw's beta1.")
     weight_decay: float = Field(default=0.0, ge=0.0, le=10.0)
     nesterov: bool = Field(default=False, description="sgd only, with momentum.")

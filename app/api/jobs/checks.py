@@ -129,11 +129,11 @@ def _epochs(spec: JobSpec, sparsities: int, levels: int) -> dict[str, int]:
     training, recover, baseline = resolved.training, resolved.recover, resolved.baseline
     if training is None or recover is None:
         return {"total": 0}
-    gradual = resolved.prune.gradual if resolved.prune else None
+    gradual = resolved.prune.gradual_epochs if resolved.prune else 0
     epochs = {
         "baseline": baseline.over(training).epochs if baseline else 0,
         "finetune": training.epochs,
-        **({"prune": gradual.epochs * sparsities} if gradual else {}),
+        **({"prune": gradual * sparsities} if gradual else {}),
         "recover": recover.epochs * sparsities,
         "centroids": recover.centroid_epochs * sparsities * levels,
     }

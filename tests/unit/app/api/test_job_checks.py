@@ -142,7 +142,7 @@ def test_estimate_of_a_sweep(bench: Bench) -> None:
     assert (answer["valid"], answer["warnings"]) == (True, [])
     estimate = answer["estimate"]
     assert estimate["points"] == 6
-    assert estimate["epochs"] == {"baseline": 0, "finetune": 3, "recover": 4, "centroids": 6, "total": 13}
+    assert estimate["epochs"] == {"baseline": 0, "finetune": 3, "prune": 6, "recover": 4, "centroids": 6, "total": 19}
     assert estimate["compressible_parameters"] == 64 * 300 + 300 * 100 + 100 * 10
     assert estimate["parameters"] == estimate["compressible_parameters"] + 410
     assert estimate["raw_bytes"] == 4 * estimate["parameters"]

@@ -25,26 +25,33 @@ WEIGHTS = {
 }
 
 
-def test_default_is_the_papers_ramp() -> None:
-    """0, 0.007, 0.014, ...; written out in the JSON form."""
+def test_default_is_a_small_strength_with_decay() -> None:
+    """The same in each epoch, so that it does not depend on their number; written out in the JSON form."""
     default = METHODS.create("cnet")
-    assert [default.strength(epoch) for epoch in range(3)] == pytest.approx([0, 0.007, 0.014])
-    assert default.model_dump(by_alias=True, exclude_none=True) == {
-        "name": "cnet",
-        "ramp": {"start": 0.0, "step": 0.007},
-    }
+    assert [default.strength(epoch) for epoch in (0, 999)] == [0.005, 0.005]
+    written = default.model_dump(by_alias=True, exclude_none=True)
+    assert written == {"name": "cnet", "lambda": 0.005, "decay": 0.001}
+    assert method(**written) == default
+    assert method(decay=0.0).decay == 0.0
+
+
+def test_an_empty_ramp_is_the_papers() -> None:
+    """0, 0.007, 0.014, ..., without decay."""
+    ramp = method(ramp={})
+    assert [ramp.strength(epoch) for epoch in range(3)] == pytest.approx([0, 0.007, 0.014])
+    assert ramp.decay == 0.0
 
 
 def test_null_is_the_same_as_left_out() -> None:
     """A null member is no choice."""
-    assert method(**{"lambda": None}).ramp is not None
+    assert method(**{"lambda": None, "ramp": None}) == method()
 
 
 def test_fixed_strength_goes_by_the_name_lambda() -> None:
     """In JSON both ways."""
     fixed = method(**{"lambda": 0.045})
     assert [fixed.strength(0), fixed.strength(9)] == [0.045, 0.045]
-    assert fixed.model_dump(by_alias=True, exclude_none=True) == {"name": "cnet", "lambda": 0.045}
+    assert fixed.model_dump(by_alias=True, exclude_none=True) == {"name": "cnet", "lambda": 0.045, "decay": 0.0}
     assert method(**fixed.model_dump(by_alias=True)) == fixed
 
 
@@ -60,6 +67,7 @@ def test_fixed_strength_goes_by_the_name_lambda() -> None:
         {"layers": {}},
         {"layers": {"*": -1.0}},
         {"strength": 1.0},
+        {"decay": -0.1},
     ],
 )
 def test_contradictions_and_unknown_fields_are_refused(given: dict[str, Any]) -> None:
@@ -77,7 +85,35 @@ def test_penalty_is_strength_times_loss_of_the_whole_net() -> None:
 
 def test_first_epoch_of_the_ramp_adds_nothing() -> None:
     """λ is 0, so nothing is computed."""
-    assert method().penalty(WEIGHTS, Moment(0, 10)) is None
+    assert method(ramp={}).penalty(WEIGHTS, Moment(0, 10)) is None
+
+
+def test_decay_adds_half_of_the_sum_of_squares() -> None:
+    """So that its gradient is decay times w; with and without a loss beside it."""
+    squares = sum(float(weight.detach().square().sum()) for weight in WEIGHTS.values())
+    loss = compressibility(list(WEIGHTS.values())).item()
+    both = method(**{"lambda": 0.5, "decay": 0.1}).penalty(WEIGHTS, Moment(0, 10))
+    alone = method(ramp={}, decay=0.1).penalty(WEIGHTS, Moment(0, 10))
+    assert both is not None
+    assert alone is not None
+    assert both.item() == pytest.approx(0.5 * loss + 0.05 * squares)
+    gradients = torch.autograd.grad(alone, list(WEIGHTS.values()))
+    for gradient, weight in zip(gradients, WEIGHTS.values(), strict=True):
+        torch.testing.assert_close(gradient, 0.1 * weight.detach())
+
+
+def test_weights_without_a_task_grow_under_the_loss_and_shrink_by_default() -> None:
+    """What the decay is for: the two steps differ in the sign of the largest weight's gradient."""
+    random = torch.Generator().manual_seed(0)
+    weights = {"w": torch.nn.Parameter(torch.randn(400, 400, generator=random) / 10)}
+    largest = weights["w"].detach().abs().flatten().argmax()
+    outward = {}
+    for name, chosen in (("paper", method(**{"lambda": 0.005})), ("default", method())):
+        penalty = chosen.penalty(weights, Moment(0, 10))
+        assert penalty is not None
+        gradient = torch.autograd.grad(penalty, weights["w"])[0] * weights["w"].detach().sign()
+        outward[name] = -gradient.flatten()[largest].item()
+    assert outward["default"] < 0 < outward["paper"]
 
 
 def test_layers_have_their_own_strengths() -> None:

@@ -212,5 +212,5 @@ def test_a_distilled_run_is_resumed_with_its_teacher(tmp_path: Path) -> None:
     recorder = Recorder()
     resumed = train_and_compress(tmp_path / "two", recorder, recover=recover)
     assert digests(resumed) == digests(undisturbed)
-    assert {row["phase"] for row in recorder.of("metric")} == {"recover", "centroids"}
+    assert {row["phase"] for row in recorder.of("metric")} == {"prune", "recover", "centroids"}
     assert digests(undisturbed) != digests(train_and_compress(tmp_path / "three"))

@@ -36,3 +36,29 @@ def test_it_needs_a_data_set() -> None:
     """Said when the spec is read."""
     with pytest.raises(SpecError, match="without a dataset magnitude"):
         JobSpec.parse({"checkpoint": "c", "prune": {"name": "magnitude", "gradual": {}}})
+    at_once = JobSpec.parse({"checkpoint": "c", "prune": {"name": "magnitude", "gradual": {"epochs": 0}}})
+    assert at_once.prune is not None
+    assert at_once.prune.gradual_epochs == 0
+
+
+@pytest.mark.parametrize(("training", "epochs"), [(None, 10), (30, 10), (4, 4), (0, 0)])
+def test_it_is_the_default_where_a_net_is_trained(training: int | None, epochs: int) -> None:
+    """For ten epochs, or for as many as the fine-tuning has where these are fewer."""
+    asked = None if training is None else {"epochs": training}
+    document = {"architecture": {"name": "lenet5"}, "dataset": "d", "training": asked}
+    pruner = JobSpec.parse(document).resolved().prune
+    assert pruner is not None
+    assert pruner.gradual_epochs == epochs
+
+
+def test_what_the_user_says_stays() -> None:
+    """All at once is zero epochs; without a data set there is no training to prune in."""
+    trained = {"architecture": {"name": "lenet5"}, "dataset": "d"}
+    for epochs in (0, 25):
+        asked = {**trained, "prune": {"name": "lamp", "gradual": {"epochs": epochs}}}
+        pruner = JobSpec.parse(asked).resolved().prune
+        assert pruner is not None
+        assert pruner.gradual_epochs == epochs
+    alone = JobSpec.parse({"checkpoint": "c"}).resolved().prune
+    assert alone is not None
+    assert alone.gradual is None
