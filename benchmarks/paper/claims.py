@@ -104,20 +104,25 @@ def _sizes(rows: Sequence[Row], base: Base) -> list[Claim]:
     )
     found = smallest(rows, base)
     ours = min((row for row in found.values() if row and row.group == "ours"), key=lambda row: row.bytes, default=None)
-    plain = found.get(PLAIN)
     rivals = {label: row for label, row in found.items() if row is None or row.group == "rivals"}
-    if ours is None or plain is None or not rivals:
+    if ours is None or not rivals:
         return [Claim(text, None, "") for text in texts]
-    share = ours.bytes / plain.bytes
     met = {label: row.bytes for label, row in rivals.items() if row is not None}
     next_best = min(met, key=lambda label: met[label], default=None)
     beside = f"{ours.bytes:,.0f} bytes ({ours.label})"
     against = "no rival keeps within half a point" if next_best is None else f"{met[next_best]:,.0f} ({next_best})"
     return [
-        Claim(texts[0], share <= 0.6, f"{share:.2f}: {beside} against {plain.bytes:,.0f}"),
+        _against_plain(texts[0], ours, found.get(PLAIN)),
         Claim(texts[1], all(ours.bytes < size for size in met.values()), f"{beside}; {against}"),
         Claim(texts[2], ours.ratio >= 150, f"{ours.ratio:.1f}"),
     ]
+
+
+def _against_plain(text: str, ours: Row, plain: Row | None) -> Claim:
+    if plain is None:
+        return Claim(text, None, "no file of plain CNET keeps within half a point")
+    share = ours.bytes / plain.bytes
+    return Claim(text, share <= 0.6, f"{share:.2f}: {ours.bytes:,.0f} bytes ({ours.label}) against {plain.bytes:,.0f}")
 
 
 def _high_sparsity(rows: Sequence[Row], base: Base) -> Claim:
