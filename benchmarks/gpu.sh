@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Training on one GPU, in six minutes at most: time of a step with and without the loss in float32, bfloat16 and
-# compiled, and a short job from training to bundle. Prints Markdown; keeps a copy in $OUT/gpu.md where OUT is set.
+# Training on one GPU, in six minutes at most: time of a step with and without the loss in float32, bfloat16, compiled
+# and without CUDA graphs, and a short job from training to bundle. Prints Markdown; keeps a copy in $OUT/gpu.md where
+# OUT is set.
 #
 #   PYTHON   the interpreter, with torch, numpy, pydantic and safetensors (default: python3). Packages it lacks can lie
 #            in benchmarks/.packages:  pip install --target benchmarks/.packages safetensors
@@ -40,8 +41,9 @@ trap 'rm -f "$errors" "$report"' EXIT
     "$PYTHON" -c 'import torch; print(torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU", torch.__version__)'
     section 'A step, float32' 60 "$PYTHON" benchmarks/training.py "${steps[@]}"
     section 'A step, bfloat16' 60 "$PYTHON" benchmarks/training.py "${steps[@]}" --precision bfloat16
-    section 'A short job, bfloat16' 120 "$PYTHON" benchmarks/job.py "${job[@]}" --precision bfloat16
-    section 'A step, bfloat16, compiled' 120 "$PYTHON" benchmarks/training.py "${compiled[@]}" --precision bfloat16 --compile
+    section 'A short job, bfloat16' 90 "$PYTHON" benchmarks/job.py "${job[@]}" --precision bfloat16
+    section 'A step, float32, each launch by itself' 45 "$PYTHON" benchmarks/training.py "${steps[@]}" --no-replay
+    section 'A step, bfloat16, compiled' 100 "$PYTHON" benchmarks/training.py "${compiled[@]}" --precision bfloat16 --compile
 } >"$report"
 cat "$report"
 if [ -n "${OUT:-}" ]; then cp "$report" "$OUT/gpu.md"; fi

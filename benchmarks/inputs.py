@@ -25,14 +25,23 @@ def shapes_of(weights: Weights) -> Shapes:
     return [weights[name].shape for name in weights.compressible]
 
 
-def made(millions: int) -> tuple[Vector, Shapes]:
-    """About so many weights of a net of 3x3 convolutions, whose rows, columns and layers differ in scale."""
+def transformer(width: int, layers: int, tables: Shapes) -> Shapes:
+    """Shapes of a transformer: some tables, then attention and perceptron of each layer."""
+    layer = [(3 * width, width), (width, width), (4 * width, width), (width, 4 * width)]
+    return [*tables, *(shape for _ in range(layers) for shape in layer)]
+
+
+MADE: dict[str, Shapes] = {
+    "22M": transformer(384, 12, [(197, 384), (384, 3, 16, 16), (1000, 384)]),  # as ViT-S/16
+    "110M": transformer(768, 12, [(30522, 768), (512, 768), (2, 768), (768, 768)]),  # as BERT-base
+}
+"""Nets to make, by about how many weights they have."""
+
+
+def made(name: str) -> tuple[Vector, Shapes]:
+    """A net of MADE with random weights, whose rows, columns and layers differ in scale."""
     rng = np.random.default_rng(0)
-    shapes: Shapes = [(64, 3, 7, 7), (1000, 512)]
-    widths = (64, 128, 256, 512, 512)
-    while sum(int(np.prod(shape)) for shape in shapes) < millions * 10**6:
-        for width, before in zip(widths, (64, *widths), strict=False):
-            shapes += [(width, before, 3, 3), (width, width, 3, 3)]
+    shapes = MADE[name]
     return np.concatenate([_tensor(rng, shape).reshape(-1) for shape in shapes]), shapes
 
 

@@ -1,12 +1,14 @@
 """What the compressibility loss costs: time of a training step with it, without it, and written naively.
 
     python benchmarks/training.py [--architecture resnet32] [--batch-size 128] [--rounds 20] [--precision bfloat16]
+        [--no-replay] [--compile]
 
 All variants take turns in one process, step by step, each on a net of its own, so that whatever else the machine does
 hits them alike; what is reported is the median of each, and the median over the rounds of the quotient with the plain
-step of the same round. Before anything is timed, value and gradient of the naive form are held against the product's.
-Steps are those of the product's own loop, with its optimizer, its checks and its counting. Images are random, of
-CIFAR-10's shape.
+step of the same round. Before anything is timed, value and gradient of the naive form are held against the product's,
+and on a GPU weights that replayed steps made against weights of steps that were run. Steps are those of the product's
+own loop, with its optimizer, its checks and its counting. Images are random, of CIFAR-10's shape. Each net takes steps
+until some in a row compiled and recorded nothing new, before any step counts.
 """
 
 from __future__ import annotations
@@ -18,12 +20,15 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 
 from cnet.methods import METHODS, Method, Moment
+from cnet.observer import Silent
 from cnet.training.architectures import ARCHITECTURES
 from cnet.training.batches import Images
 from cnet.training.config import Optimizer, Training
@@ -41,6 +46,7 @@ LAMBDA = 0.045
 class Concatenated(Method):
     """The loss as one would write it first: all weights copied into one vector, and autograd for the rest."""
 
+    steady: ClassVar[bool] = True
     name: Literal["concatenated"] = "concatenated"
 
     def penalty(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> torch.Tensor | None:
@@ -58,6 +64,18 @@ VARIANTS: dict[str, Method | None] = {
 }
 
 
+class Notes(Silent):
+    """Keeps what is logged: why steps are not replayed, where they are not."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def log(self, message: str) -> None:
+        """Keep it, once."""
+        if message not in self.lines:
+            self.lines.append(message)
+
+
 class Stepper:
     """One net under training, ready to take a step."""
 
@@ -67,10 +85,11 @@ class Stepper:
         stage = Stage("benchmark", trainer.training, method)
         self.loop: Loop = trainer._loop(module, weights, stage, Free())
         if compiled:
-            module.compile()
+            module.forward = _compiled_whole(module)
         self.loop.hooks.begin(0)
         self._optimizer = make_optimizer(trainer.training.optimizer, module.parameters())
-        self._tally = Tally(self.images.x.device)
+        tally = Tally(self.images.x.device)
+        self.loop.steps.begin(partial(self.loop._gradients, self._optimizer, tally))
         module.train()
 
     @property
@@ -79,12 +98,34 @@ class Stepper:
         return self.loop.images
 
     def __call__(self, rows: slice) -> float:
-        """Take a step on these images; seconds."""
+        """Take a step on these images; seconds, as ``_clock`` counts them."""
+        clock = _clock(self.images.x.device)
         _wait(self.images.x.device)
-        start = time.perf_counter()
-        self.loop._step(self._optimizer, self._tally, self.images.scaled(self.images.x[rows]), self.images.y[rows])
+        start = clock()
+        self.loop._step(self._optimizer, self.images.scaled(self.images.x[rows]), self.images.y[rows])
         _wait(self.images.x.device)
-        return time.perf_counter() - start
+        return clock() - start
+
+
+def _compiled_whole(module: torch.nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The module's forward as one graph.
+
+    ``module.compile()`` would not do: the net is a ``nn.Sequential``, whose own code torch does not trace from, so that
+    each block becomes a graph for itself, and blocks of other channels make them graphs of unknown shape.
+    """
+    forward = module.forward
+
+    def run(images: torch.Tensor) -> torch.Tensor:
+        outputs: torch.Tensor = forward(images)
+        return outputs
+
+    return torch.compile(run, fullgraph=True, dynamic=False)
+
+
+def _clock(device: torch.device) -> Callable[[], float]:
+    """The process's own time where it has one thread to compute with, so that others on the machine do not count."""
+    alone = device.type == "cpu" and torch.get_num_threads() == 1
+    return time.process_time if alone else time.perf_counter
 
 
 def _wait(device: torch.device) -> None:
@@ -109,25 +150,60 @@ def check(stepper: Stepper) -> float:
     return difference
 
 
+def check_replay(trainer: Trainer) -> float | None:
+    """Largest difference of weights after replayed steps and steps that were run, by the largest weight, on a GPU."""
+    if trainer._device.type != "cuda" or not trainer.replay:
+        return None
+    ended = []
+    for one in (trainer, replace(trainer, replay=False)):
+        stepper = Stepper(one, VARIANTS["cnet"], compiled=False)
+        for _ in range(4):
+            stepper(slice(0, trainer.training.batch_size))
+        ended.append(torch.cat([weight.detach().reshape(-1) for weight in stepper.loop.weights.values()]))
+    difference = ((ended[0] - ended[1]).abs().max() / ended[1].abs().max()).item()
+    assert difference < 1e-3, difference
+    return difference
+
+
+def warm(stepper: Stepper, rows: slice, steps: int) -> int:
+    """Take steps until so many in a row compiled nothing; how many graphs were compiled."""
+    first = compiled = _compiled()
+    quiet = 0
+    while quiet < steps:
+        stepper(rows)
+        quiet = quiet + 1 if _compiled() == compiled else 0
+        compiled = _compiled()
+    return compiled - first
+
+
+def _compiled() -> int:
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    return 0 if dynamo is None else int(dynamo.counters["stats"]["unique_graphs"])
+
+
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     """The figures of one setting."""
-    trainer = _trainer(options)
+    notes = Notes()
+    trainer = _trainer(options, notes)
     steppers = {name: Stepper(trainer, method, compiled=options.compile) for name, method in VARIANTS.items()}
     difference = check(steppers["plain"])
+    replayed = check_replay(trainer)
+    graphs = sum(warm(stepper, slice(0, options.batch_size), options.warmup) for stepper in steppers.values())
     times: dict[str, list[float]] = {name: [] for name in steppers}
     names = list(steppers)
-    for index in range(options.warmup + options.rounds):
+    for index in range(options.rounds):
         first = (index % 4) * options.batch_size
         for name in names[index % 3 :] + names[: index % 3]:  # nobody always comes after the same
-            seconds = steppers[name](slice(first, first + options.batch_size))
-            if index >= options.warmup:
-                times[name].append(seconds)
+            times[name].append(steppers[name](slice(first, first + options.batch_size)))
     for stepper in steppers.values():
         assert all(bool(w.isfinite().all()) for w in stepper.loop.weights.values())
     return {
         "milliseconds": {name: 1000 * statistics.median(row) for name, row in times.items()},
         "against_plain": {name: _quotient(row, times["plain"]) for name, row in times.items()},
         "gradient_difference": difference,
+        "replay_difference": replayed,
+        "compiled_graphs": graphs,
+        "notes": notes.lines,
     }
 
 
@@ -135,7 +211,7 @@ def _quotient(row: list[float], plain: list[float]) -> float:
     return statistics.median(one / other for one, other in zip(row, plain, strict=True))
 
 
-def _trainer(options: argparse.Namespace) -> Trainer:
+def _trainer(options: argparse.Namespace, notes: Notes) -> Trainer:
     rng = np.random.default_rng(0)
     count = 4 * options.batch_size
     x = rng.integers(0, 256, (count, 3, 32, 32), dtype=np.uint8)
@@ -146,25 +222,39 @@ def _trainer(options: argparse.Namespace) -> Trainer:
         device=options.device,
         precision=options.precision,
     )
-    return Trainer(ARCHITECTURES.create(options.architecture), Dataset(x, y, x[:16], y[:16]), training)
+    net, data = ARCHITECTURES.create(options.architecture), Dataset(x, y, x[:16], y[:16])
+    return Trainer(net, data, training, observer=notes, replay=options.replay)
 
 
 def table(options: argparse.Namespace, figures: dict[str, Any]) -> str:
     """The figures as Markdown."""
+    how = "" if options.replay else ", each launch by itself"
     heading = (
         f"{options.architecture}, batch {options.batch_size}, 3x32x32, {options.precision}"
-        f"{', compiled' if options.compile else ''}; {_machine(options.device)}"
+        f"{', compiled' if options.compile else ''}{how}; {_machine(options.device)}"
     )
     rows = [
         f"| {name} | {figures['milliseconds'][name]:.2f} | {figures['against_plain'][name]:.3f} |"
         for name in figures["milliseconds"]
     ]
-    return "\n".join([heading, "", "| step | ms, median | against plain, median |", "|---|---|---|", *rows])
+    notes = [f"Gradients differ from the naive loss's by {figures['gradient_difference']:.1e} of the largest."]
+    if figures["replay_difference"] is not None:
+        notes.append(
+            f"Replayed steps differ from run ones by {figures['replay_difference']:.1e} of the largest weight."
+        )
+    if options.compile:
+        notes.append(f"Graphs compiled for all nets: {figures['compiled_graphs']}.")
+    notes += figures["notes"]
+    head = ["| step | ms, median | against plain, median |", "|---|---|---|"]
+    return "\n".join([heading, "", *head, *rows, "", *notes])
 
 
 def _machine(device: str) -> str:
     on_gpu = device != "cpu" and torch.cuda.is_available()
-    where = torch.cuda.get_device_name() if on_gpu else f"CPU, {torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    where = torch.cuda.get_device_name() if on_gpu else f"CPU, {threads} thread{'s' * (threads > 1)}"
+    if _clock(torch.device("cuda" if on_gpu else "cpu")) is time.process_time:
+        where += ", its own time"
     return f"{where}; torch {torch.__version__}, Python {platform.python_version()}"
 
 
@@ -174,9 +264,15 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--architecture", default="resnet32", choices=ARCHITECTURES.names())
     parser.add_argument("--batch-size", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=20, help="timed steps of each variant")
-    parser.add_argument("--warmup", type=int, default=3, help="steps of each variant before those")
+    parser.add_argument("--warmup", type=int, default=3, help="quiet steps of each variant before those")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"))
+    parser.add_argument(
+        "--replay",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="on a GPU, record steps as CUDA graphs, as the product does",
+    )
     parser.add_argument("--compile", action="store_true", help="put the nets through torch.compile")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON, not as a table")
     return parser.parse_args(arguments)

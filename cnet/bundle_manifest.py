@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, JsonValue, ValidationError, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from cnet import dtypes
+from cnet.bundle_local import LocalEntry
 from cnet.encode._others import Described, Kind
-from cnet.errors import BundleError
+from cnet.products import shape_of
 from cnet.registry import Strict
 from cnet.sealed_npz import Packed
-from cnet.weights import Weights
+from cnet.weights import Product, Weights
 
-FORMAT = "cnet-bundle"
-VERSIONS = (1, 2)
+STREAMS = ("mask", "labels", "centroids")
+"""The parts that encoders fill."""
 
 _MOST_BYTES = 2**62
 _STREAM_SLACK = 2**20  # centroids and coders' tables, beside 16 bytes a weight
@@ -47,6 +47,25 @@ class Other(Strict):
     error: float
 
 
+class Joined(Strict):
+    """Version 3: what the member ``data`` is made of.
+
+    Attributes:
+        sizes: bytes of each stream of the encoder, in the order of the file.
+        others: bytes of each block of other tensors, which follow.
+        digests: of each chunk of the member.
+    """
+
+    sizes: dict[str, Length]
+    others: tuple[Length, ...]
+    digests: tuple[str, ...]
+
+    @property
+    def length(self) -> int:
+        """Bytes of all of it."""
+        return sum(self.sizes.values()) + sum(self.others)
+
+
 class Columns(Strict):
     """All tensors, one list a property."""
 
@@ -70,43 +89,33 @@ class Columns(Strict):
         return self
 
 
+class Factors(Strict):
+    """A tensor that is stored as two: ``left`` and ``right`` are their places in the lists of tensors."""
+
+    name: str
+    dtype: str
+    left: Length
+    right: Length
+
+
 class Manifest(Strict):
-    """The whole manifest; the specification is ``cnet.bundle``."""
+    """The whole manifest; the specification is ``cnet.bundle``. Version 3 has ``joined`` in place of ``members``."""
 
     format: Literal["cnet-bundle"] = "cnet-bundle"
-    version: Literal[1, 2] = 1
+    version: Literal[1, 2, 3] = 1
     encoder: str
     header: dict[str, JsonValue]
     tensors: Columns
     tied: tuple[tuple[Length, ...], ...]
-    members: dict[Annotated[str, Field(pattern="^(mask|labels|centroids|other)$")], Member]
+    members: dict[Annotated[str, Field(pattern="^(mask|labels|centroids|other)$")], Member] = Field(
+        default_factory=dict
+    )
     metrics: dict[str, JsonValue] | None
     extra: dict[str, JsonValue] | None
     other: Other | None = None
-
-    @classmethod
-    def parse(cls, text: bytes) -> Manifest:
-        """The manifest in ``text``. Raises BundleError."""
-        try:
-            document = json.loads(text, parse_constant=_no_number)
-            if isinstance(document, dict) and document.get("format") == FORMAT:
-                _check_version(document.get("version"))
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            raise BundleError(f"the bundle's manifest is not valid: {where}: {first['msg']}") from error
-        except (ValueError, RecursionError) as error:
-            raise BundleError("the bundle's manifest is not JSON") from error
-
-    def to_json(self) -> bytes:
-        """Compact UTF-8 JSON."""
-        document = self.model_dump(mode="json", exclude={"other"} if self.version == 1 else None)
-        try:
-            text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-            return text.encode()
-        except ValueError as error:
-            raise BundleError("names and metrics must be text and numbers that JSON can hold") from error
+    local: LocalEntry | None = None
+    joined: Annotated[Joined | None, Field(exclude=True)] = None
+    products: tuple[Factors, ...] = ()
 
     @model_validator(mode="after")
     def _ties_hold(self) -> Self:
@@ -123,11 +132,30 @@ class Manifest(Strict):
         return self
 
     @model_validator(mode="after")
+    def _products_exist(self) -> Self:
+        columns, used = self.tensors, [place for each in self.products for place in (each.left, each.right)]
+        factors = [columns.names[place] for place in used if place < len(columns.names)]
+        if len(set(factors)) != 2 * len(self.products) or set(used) & {i for group in self.tied for i in group}:
+            raise ValueError("a product's factors are not two tensors of its own")
+        names = [*set(columns.names).difference(factors), *(each.name for each in self.products)]
+        if len(set(names)) != len(names):
+            raise ValueError("a product has the name of another tensor")
+        for each in self.products:
+            if each.right != each.left + 1 or {columns.roles[each.left], columns.roles[each.right]} != {"compressible"}:
+                raise ValueError(f"the factors of {each.name!r} are not side by side in w_net")
+            shape = shape_of(columns.shapes[each.left], columns.shapes[each.right])
+            Columns(names=(each.name,), dtypes=(each.dtype,), shapes=(shape,), roles=("compressible",))
+        return self
+
+    @model_validator(mode="after")
     def _members_fit(self) -> Self:
         other = self.members.get("other")
-        if (self.version == 1) != (self.other is None):
+        if (self.version == 3) != (self.joined is not None) or (self.joined and self.members):
+            raise ValueError("members are those of versions 1 and 2, and one that joins all is that of version 3")
+        if (self.version == 1 and self.other) or (self.version == 2 and not self.other):
             raise ValueError("the way in which other tensors are packed is that of version 2")
-        fits = (other.length if other else 0) == self.other_bytes if self.other is None else bool(other)
+        plain = self.version == 1
+        fits = (other.length if other else 0) == self.other_bytes if plain else self.version == 3 or bool(other)
         if not fits or (other and other.descr != "|u1"):
             raise ValueError("the other tensors' bytes are not those of their shapes")
         weights = sum(math.prod(shape) for shape in self.compressible_shapes)
@@ -170,18 +198,6 @@ class Manifest(Strict):
         return sum(count * dtypes.by_name(dtype).numpy.itemsize for dtype, count in self.others)
 
 
-def _no_number(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON number")
-
-
-def _check_version(version: object) -> None:
-    if type(version) is not int or version not in VERSIONS:
-        raise BundleError(
-            f"the bundle has format version {version!r}; this release reads 1 to {VERSIONS[-1]}: use a newer release",
-            code="bundle_version",
-        )
-
-
 def columns_of(weights: Weights) -> Columns:
     """The tensors' columns; of tied tensors the first holds the values."""
     compressible = set(weights.compressible)
@@ -200,6 +216,21 @@ def ties_of(weights: Weights) -> tuple[tuple[int, ...], ...]:
     """The groups of tied tensors by their positions."""
     position = {tensor.name: index for index, tensor in enumerate(weights)}
     return tuple(tuple(position[name] for name in group) for group in weights.tied)
+
+
+def products_of(weights: Weights) -> tuple[Factors, ...]:
+    """The products, their factors by their positions."""
+    position = {tensor.name: index for index, tensor in enumerate(weights)}
+    return tuple(
+        Factors(name=each.name, dtype=each.dtype, left=position[each.left], right=position[each.right])
+        for each in weights.products
+    )
+
+
+def named_products(manifest: Manifest) -> tuple[Product, ...]:
+    """The products, their factors by their names."""
+    names = manifest.tensors.names
+    return tuple(Product(each.name, each.dtype, names[each.left], names[each.right]) for each in manifest.products)
 
 
 def plain(value: Any) -> Any:

@@ -5,30 +5,34 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from cnet.bundle_manifest import Manifest, columns_of, plain, ties_of
-from cnet.encode import Encoder
-from cnet.encode._others import Array, Kind, pack_others, rounded
+from cnet.bundle_json import to_json
+from cnet.bundle_local import stored
+from cnet.bundle_manifest import STREAMS, Joined, Manifest, Other, columns_of, plain, products_of, ties_of
+from cnet.encode import Encoder, SegmentEncoder
+from cnet.encode._others import Array, Kind, blocks_of, pack_others, rounded
 from cnet.errors import BundleError
-from cnet.sealed_npz import Entry, Packed, Writer, file_sha256
-from cnet.symbols import Symbols
-from cnet.weights import Weights
+from cnet.sealed_npz import CHUNK, JOINED, Writer, file_sha256
+from cnet.spools import Spools
+from cnet.symbols import SymbolParts, whole
+from cnet.weights import Tensor, Weights
 
-STREAMS = ("mask", "labels", "centroids")
-"""The members that encoders fill."""
+Notes = tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
+"""Metrics and extra."""
 
 
 @dataclass(frozen=True)
 class BundleSizes:
     """Bytes of the file by part, and its sha256 (hex).
 
-    A part is its deflated member; ``container`` is all the rest (zip records and manifest); ``total`` is the file.
+    A part is its deflated member, in version 3 its bytes in ``data``; ``container`` is all the rest (zip records and
+    manifest); ``total`` is the file.
     """
 
     mask: int
@@ -40,17 +44,16 @@ class BundleSizes:
     sha256: str
 
     @classmethod
-    def of(cls, entries: Mapping[str, Entry], total: int, sha256: str) -> BundleSizes:
-        """The sizes of a file with these members."""
-        parts = [entries[name].packed if name in entries else 0 for name in (*STREAMS, "other")]
-        mask, labels, centroids, other = parts
-        return cls(mask, labels, centroids, other, total - sum(parts), total, sha256)
+    def of(cls, parts: Mapping[str, int], total: int, sha256: str) -> BundleSizes:
+        """The sizes of a file with these parts."""
+        mask, labels, centroids, other = (parts.get(name, 0) for name in (*STREAMS, "other"))
+        return cls(mask, labels, centroids, other, total - mask - labels - centroids - other, total, sha256)
 
 
 def write_bundle(
     path: str | os.PathLike[str],
     weights: Weights,
-    symbols: Symbols,
+    symbols: SymbolParts,
     encoder: Encoder,
     metrics: Mapping[str, Any] | None = None,
     extra: Mapping[str, Any] | None = None,
@@ -70,67 +73,102 @@ def write_bundle(
         BundleError: symbols and weights do not fit, or a name or metric is nothing that JSON can hold.
         OSError: the file cannot be written.
     """
-    if len(symbols.keep) != weights.compressible_parameters:
-        raise BundleError(f"{len(symbols.keep)} symbols do not fit {weights.compressible_parameters} weights")
-    streams, header = encoder.encode(symbols, [weights[name].shape for name in weights.compressible])
+    if symbols.weights != weights.compressible_parameters:
+        raise BundleError(f"{symbols.weights} symbols do not fit {weights.compressible_parameters} weights")
     with _replacing(Path(path)) as file:
-        writer = Writer(file)
-        packed = {
-            name: writer.add(name, streams[name].dtype.str, [streams[name]]) for name in STREAMS if name in streams
-        }
-        compressible = {*weights.compressible, *weights.copies}
-        other = [(t.dtype, t.data) for t in weights if t.name not in compressible]
-        if any(data.size for _, data in other):
-            packed["other"] = writer.add("other", "|u1", _packed(other, encoder.others))
-        how = _how(other, encoder.others) if "other" in packed else None
-        manifest = _manifest(weights, encoder, (header, how), packed, (metrics, extra))
-        writer.add("manifest", "|u1", [np.frombuffer(manifest.to_json(), np.uint8)])
-        entries = writer.seal()
+        if isinstance(encoder, SegmentEncoder):
+            parts = _write_joined(file, weights, symbols, encoder, (metrics, extra))
+        else:
+            parts = _write_apart(file, weights, symbols, encoder, (metrics, extra))
         total = file.seek(0, os.SEEK_END)
         digest = file_sha256(file)
-    return BundleSizes.of({entry.name: entry for entry in entries}, total, digest)
+    return BundleSizes.of(parts, total, digest)
 
 
-def _packed(arrays: Sequence[tuple[str, Array]], kind: Kind | None) -> list[Array]:
-    if kind is None:
-        return [array for _, array in arrays]
-    return [np.frombuffer(pack_others(arrays, kind), np.uint8)]
+def _write_apart(
+    file: BinaryIO, weights: Weights, symbols: SymbolParts, encoder: Encoder, notes: Notes
+) -> dict[str, int]:
+    """Version 1: a member for each part; the parts' sizes."""
+    streams, header = encoder.encode(whole(symbols), _shapes(weights))
+    streams, local = stored(symbols.local, streams, _shapes(weights))
+    writer = Writer(file)
+    members = {name: writer.add(name, streams[name].dtype.str, [streams[name]]) for name in STREAMS if name in streams}
+    other = [tensor.data for tensor in _others(weights)]
+    if any(data.size for data in other):
+        members["other"] = writer.add("other", "|u1", other)
+    form = {"version": 1, "members": {name: asdict(member) for name, member in members.items()}, "local": local}
+    manifest = _manifest(weights, encoder, header, form, notes)
+    writer.add("manifest", "|u1", [np.frombuffer(to_json(manifest), np.uint8)])
+    return {entry.name: entry.packed for entry in writer.seal() if entry.name != "manifest"}
 
 
-def _how(arrays: Sequence[tuple[str, Array]], kind: Kind | None) -> dict[str, Any] | None:
-    """What the manifest says of packed tensors."""
-    if kind is None:
-        return None
-    errors = [0.0]
-    for dtype, array in arrays:
-        kept = rounded(dtype, array, kind)
-        if kept is not array and array.size:
-            finite = np.isfinite(array)
-            errors.append(
-                float(np.max(np.abs(kept[finite].astype(np.float64) - array[finite].astype(np.float64)), initial=0.0))
-            )
-    return {"kind": kind, "error": max(errors)}
+def _write_joined(
+    file: BinaryIO, weights: Weights, symbols: SymbolParts, encoder: SegmentEncoder, notes: Notes
+) -> dict[str, int]:
+    """Version 3: all parts in one member; their sizes."""
+    with Spools(Path(file.name).parent) as spools:
+        heads, header = encoder.write(symbols, _shapes(weights), spools.write)
+        for name, head in heads.items():
+            spools.set_head(name, head)
+        tail, local = stored(symbols.local, {"centroids": np.empty(0, np.uint8)}, _shapes(weights))
+        spools.write("centroids", tail["centroids"].tobytes())
+        sizes = {name: spools.size(name) for name in STREAMS if name in heads}
+        others, error = _packed_others(weights, encoder.others or "planes", spools)
+        writer = Writer(file, JOINED)
+        length = sum(sizes.values()) + sum(others)
+        digests = writer.add_stored("data", length, spools.chunks([*sizes, "other"], CHUNK))
+    other = Other(kind=encoder.others or "planes", error=error)
+    joined = Joined(sizes=sizes, others=tuple(others), digests=digests)
+    form = {"version": 3, "joined": joined, "other": other, "local": local}
+    manifest = _manifest(weights, encoder, header, form, notes)
+    writer.add("manifest", "|u1", [np.frombuffer(to_json(manifest), np.uint8)])
+    writer.seal()
+    return {**sizes, "other": sum(others)}
+
+
+def _shapes(weights: Weights) -> list[tuple[int, ...]]:
+    return [weights[name].shape for name in weights.compressible]
+
+
+def _others(weights: Weights) -> list[Tensor]:
+    """The tensors that are not compressible, tied ones once."""
+    known = {*weights.compressible, *weights.copies}
+    return [tensor for tensor in weights if tensor.name not in known]
+
+
+def _packed_others(weights: Weights, kind: Kind, spools: Spools) -> tuple[list[int], float]:
+    """Write the blocks of other tensors; their sizes, and the largest error."""
+    sizes, errors = [], [0.0]
+    for block in blocks_of(_others(weights)):
+        packed = pack_others(block, kind)
+        spools.write("other", packed)
+        sizes.append(len(packed))
+        errors += [_error(dtype, array, kind) for dtype, array in block]
+    return sizes, max(errors)
+
+
+def _error(dtype: str, array: Array, kind: Kind) -> float:
+    """How far the values are from what they are after packing."""
+    kept = rounded(dtype, array, kind)
+    if kept is array or not array.size:
+        return 0.0
+    finite = np.isfinite(array)
+    return float(np.max(np.abs(kept[finite].astype(np.float64) - array[finite].astype(np.float64)), initial=0.0))
 
 
 def _manifest(
-    weights: Weights,
-    encoder: Encoder,
-    decoding: tuple[Mapping[str, Any], dict[str, Any] | None],
-    packed: Mapping[str, Packed],
-    notes: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None],
+    weights: Weights, encoder: Encoder, header: Mapping[str, Any], form: Mapping[str, Any], notes: Notes
 ) -> Manifest:
     metrics, extra = (None if note is None else plain(note) for note in notes)
-    members = {name: asdict(member) for name, member in packed.items()}
     document = {
         "encoder": encoder.model_dump()["name"],
-        "header": plain(decoding[0]),
-        "version": 1 if decoding[1] is None else 2,
-        "other": decoding[1],
+        "header": plain(header),
         "tensors": columns_of(weights),
         "tied": ties_of(weights),
-        "members": members,
+        "products": products_of(weights),
         "metrics": metrics,
         "extra": extra,
+        **form,
     }
     try:
         return Manifest.model_validate(document)

@@ -61,9 +61,10 @@ class LayerResult:
     """One compressible tensor at one point.
 
     Attributes:
+        parameters: its entries; where it is kept as two factors, here and in what follows, theirs.
         kept: entries that are not zero after decoding.
         sparsity: fraction of entries that are zero.
-        mse: mean of (decoded - original)² over its entries, zeros included.
+        mse: mean of (decoded - original)² over its own entries, zeros included.
         clusters: distinct labels in use, None where values are kept as they are.
         label_entropy: bits, of this tensor's labels.
     """
@@ -93,7 +94,8 @@ class Point:
 
     Attributes:
         sparsity_requested, clusters_requested: what the job asked for.
-        sparsity, clusters: what the bundle holds: counted zeros, and centroids (None where there are none).
+        sparsity, clusters: what the bundle holds: counted zeros (of factors, where tensors are kept as such), and
+            centroids (None where there are none).
         accuracy, loss: of the net decoded from the bundle's bytes; None without a data set.
         accuracy_before_quantize: of the pruned and recovered net.
         ratio: npz of the original / bundle.

@@ -17,10 +17,11 @@ from cnet.registry import OneOf, Strict
 from cnet.training.architectures import ARCHITECTURES, Architecture
 from cnet.training.config import Baseline, Recover, Training
 from cnet.training.config import Preprocess as Preprocess
+from cnet.transform import TRANSFORMS, Transform
 from cnet.weights import Selection
 
 Pattern = Annotated[str, Field(min_length=1, max_length=500)]
-_PARTS = frozenset({"architecture", "method", "prune", "quantize", "encode"})
+_PARTS = frozenset({"architecture", "transform", "method", "prune", "quantize", "encode"})
 
 
 class Target(Strict):
@@ -58,6 +59,7 @@ class JobSpec(Strict):
     dataset: str | None = Field(default=None, max_length=200)
     preprocess: Preprocess | None = None
     compressible: Compressible | None = None
+    transform: Annotated[Transform, OneOf(TRANSFORMS)] | None = None
     method: Annotated[Method, OneOf(METHODS)] | None = None
     training: Training | None = None
     baseline: Baseline | None = None
@@ -98,7 +100,9 @@ class JobSpec(Strict):
         if self.architecture is not None and self.dataset is None:
             raise ValueError("an architecture needs a dataset; leave both out to compress the weights alone")
         if not self.trains:
-            unused = [n for n in ("method", "training", "baseline", "recover", "preprocess") if getattr(self, n)]
+            unused = [n for n in ("training", "baseline", "recover", "preprocess") if getattr(self, n)]
+            if self.method is not None and not self.method.works_without_data:
+                unused.insert(0, "method (only cnet with a lambda works on weights alone)")
             if unused:
                 raise ValueError(f"without a dataset nothing is trained: leave out {', '.join(unused)}")
             if self.prune is not None and (self.prune.gradual_epochs or self.prune.needs_curvature):
@@ -119,6 +123,12 @@ class JobSpec(Strict):
         return self
 
     @property
+    def _default_pruner(self) -> Pruner:
+        """Where a method makes the zeros of a job without data, nothing more is pruned unless asked for."""
+        decided = not self.trains and self.method is not None
+        return PRUNERS.create("magnitude", **({"sparsity": (0.0,)} if decided else {}))
+
+    @property
     def _tunes_centroids(self) -> bool:
         return self.quantize is None or self.quantize.tunes_centroids
 
@@ -130,7 +140,7 @@ class JobSpec(Strict):
     def resolved(self) -> JobSpec:
         """The same with every default written out; what a job's manifest and the API show."""
         update: dict[str, Any] = {
-            "prune": self.prune or PRUNERS.create("magnitude"),
+            "prune": self.prune or self._default_pruner,
             "quantize": self.quantize or QUANTIZERS.create("kmeans"),
             "encode": self.encode or ENCODERS.create("compact"),
         }

@@ -80,6 +80,16 @@ def pruning_masks(names: Iterable[str]) -> dict[str, str]:
     }
 
 
+@dataclass(frozen=True)
+class Product:
+    """A tensor that is kept as two: ``name``, of element type ``dtype``, is ``left`` times ``right``."""
+
+    name: str
+    dtype: str
+    left: str
+    right: str
+
+
 @dataclass(frozen=True, eq=False)
 class Weights:
     """All tensors of a net, in order.
@@ -88,11 +98,14 @@ class Weights:
         tensors: every tensor, in the checkpoint's order; names are unique.
         compressible: names of those that make up w_net, in the same order. Of tied tensors only the first is here.
         tied: groups of names that share one storage; each group in the order of the tensors.
+        products: tensors that are kept as two factors, which are among ``tensors`` side by side, both compressible, and
+            not tied; ``cnet.products`` multiplies them.
     """
 
     tensors: tuple[Tensor, ...]
     compressible: tuple[str, ...]
     tied: tuple[tuple[str, ...], ...] = ()
+    products: tuple[Product, ...] = ()
 
     @classmethod
     def select(

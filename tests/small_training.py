@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cnet.observer import Silent
+from cnet.symbols import Symbols
 from cnet.training.architectures import ARCHITECTURES, Architecture
 from cnet.training.config import Optimizer, Training
 from cnet.training.datasets import Dataset
@@ -35,6 +36,16 @@ def small_trainer(architecture: str | Architecture = "lenet300_100", **given: An
     """A trainer of a named architecture on the small data set; ``given`` replaces the trainer's attributes."""
     net = ARCHITECTURES.create(architecture) if isinstance(architecture, str) else architecture
     return Trainer(**{"architecture": net, "dataset": small_dataset(), "training": small_training(), **given})
+
+
+def coarse(weights: Weights) -> Symbols:
+    """Half of the weights pruned, the others rounded to eight values."""
+    vector = weights.vector()
+    keep = np.abs(vector) > np.median(np.abs(vector))
+    edges = np.quantile(vector[keep], np.arange(1, 8) / 8)
+    labels = np.searchsorted(edges, vector[keep]).astype(np.uint8)
+    centroids = np.array([vector[keep][labels == k].mean() for k in range(8)], np.float32)
+    return Symbols(keep, labels, centroids)
 
 
 def same_bits(one: Weights, two: Weights) -> bool:

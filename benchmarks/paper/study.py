@@ -14,7 +14,6 @@ from typing import Any
 
 from benchmarks.paper.jobs import AT_ONCE, Job
 from benchmarks.paper.recipes import METHODS, OURS, Recipe, coders
-from cnet.prune import Gradual
 
 LAMBDAS = (0.005, 0.01, 0.02, 0.03, 0.045)
 STRONGEST = "CNET 0.045"
@@ -30,7 +29,7 @@ KMEANS = {"name": "kmeans", "clusters": [256]}
 NPZ = {"name": "npz"}
 COMPACT = {"name": "compact"}
 COLUMN = {"name": "magnitude", "scope": "column"}
-_ONE_SHOT = {"gradual": AT_ONCE} if Gradual.model_json_schema()["properties"]["epochs"]["minimum"] == 0 else {}
+_ONE_SHOT = {"gradual": AT_ONCE}
 AS_IT_IS = {"epochs": 0, "centroid_epochs": 0, "reestimate_batch_norm": False}
 
 
@@ -119,7 +118,6 @@ class _Seed:
         method = METHODS[label]
         constant = "ramp" in label  # what grows until the end needs a rate that does not fall meanwhile
         spec = self._spec(self.settings.epochs, NONE, COMPACT, method, constant=constant)
-        spec["prune"] |= _ONE_SHOT
         return self._job(f"tune/{label}", label, self.baseline(), spec)
 
     def paper(self) -> Iterator[Job]:
@@ -149,7 +147,7 @@ class _Seed:
         """Points made the paper's way: no training after pruning, batch norm as it is, npz."""
         prune = COLUMN if start.label.startswith("Targeted Dropout") else {"name": "magnitude"}
         spec = self._spec(0, quantizer, NPZ)
-        spec["prune"] = {**prune, "sparsity": list(sparsities)}
+        spec["prune"] = {**prune, "sparsity": list(sparsities), **_ONE_SHOT}
         return self._job(f"{group}/{start.label}", start.label, start, spec, group=group)
 
     def cuts(self, sparsity: float) -> Iterator[Job]:
@@ -181,7 +179,7 @@ class _Seed:
         start = self.tune(recipe.tune) if recipe.tune else self.baseline()
         gradual, recover = self._budget(recipe)
         spec = self._spec(0, NONE, COMPACT, recipe.method)
-        spec["prune"] = {**recipe.prune, "sparsity": [sparsity]}
+        spec["prune"] = {**recipe.prune, "sparsity": [sparsity], **_ONE_SHOT}
         if gradual:
             spec["prune"]["gradual"] = {"epochs": gradual, **recipe.rise}
         spec["recover"] = {"epochs": recover, "centroid_epochs": 0, **recipe.recover}
@@ -206,7 +204,7 @@ class _Seed:
         return {
             "method": method,
             "training": self.settings.training(self.seed, epochs, constant=constant),
-            "prune": {"name": "magnitude", "sparsity": [0.0]},
+            "prune": {"name": "magnitude", "sparsity": [0.0], **_ONE_SHOT},
             "recover": AS_IT_IS,
             "quantize": quantize,
             "encode": encode,

@@ -7,13 +7,14 @@ stored, and a label is its place among these.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from cnet.encode._layout import Piece, cut_of
 from cnet.encode._values import (
     Floats,
     Ints,
@@ -26,12 +27,12 @@ from cnet.encode._values import (
     unpack_centroids,
 )
 from cnet.encode._varint import put, take
-from cnet.symbols import Symbols
+from cnet.symbols import SymbolParts, Symbols
 
 _BOOKS = 4
 _MOST_OWNERS = 1.5
 
-Shapes = Sequence[tuple[int, ...]]
+Segments = Sequence[Sequence[Piece]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,18 +46,18 @@ class Codebooks:
     books: tuple[Floats, ...]
 
     @classmethod
-    def of(cls, symbols: Symbols, shapes: Shapes) -> Codebooks:
+    def of(cls, symbols: SymbolParts, gathered: Segments, tensors: int) -> Codebooks:
         """Those of the tensors where centroids are rarely shared, else one."""
-        if symbols.labels is None or len(shapes) < 2 or len(symbols.centroids) < 2:
-            return cls((symbols.centroids,))
-        parts = _parts(symbols.keep, shapes)
-        owned = [np.unique(symbols.labels[part]) for part in parts]
-        used = [labels for labels in owned if len(labels)]
-        if len(used) < 2 or sum(map(len, used)) > _MOST_OWNERS * len(symbols.centroids):
-            return cls((symbols.centroids,))
-        own = cls(tuple(symbols.centroids[labels] for labels in owned))
-        whole = own.centroids().tobytes() == symbols.centroids.tobytes()  # not where one is in no use
-        return own if whole else cls((symbols.centroids,))
+        one = cls((symbols.centroids,))
+        if symbols.clusters is None or tensors < 2 or len(symbols.centroids) < 2:
+            return one
+        owned = _owned(symbols, gathered)
+        if owned is None or len(owned) < 2:
+            return one
+        none = np.empty(0, symbols.centroids.dtype)
+        own = cls(tuple(symbols.centroids[owned[t]] if t in owned else none for t in range(tensors)))
+        exact = own.centroids().tobytes() == symbols.centroids.tobytes()  # not where one is in no use
+        return own if exact else one
 
     @classmethod
     def unpack(cls, content: memoryview, weights: int, tensors: int) -> Codebooks:
@@ -81,7 +82,7 @@ class Codebooks:
 
     def centroids(self) -> Floats:
         """The union, ascending."""
-        return self.books[0] if len(self.books) == 1 else np.unique(np.concatenate(self.books))
+        return self._union
 
     def tables(self, *, grids: bool) -> list[Ints]:
         """The number that stands for each centroid: its place from zero outwards or, with grids, its multiple.
@@ -97,34 +98,57 @@ class Codebooks:
             raise ValueError("centroids that are no grid")
         return tables
 
-    def numbers(self, symbols: Symbols, shapes: Shapes, tables: Sequence[Ints]) -> Ints:
-        """The numbers of the labels of ``symbols``."""
+    def numbers(self, symbols: Symbols, pieces: Sequence[Piece], tables: Sequence[Ints]) -> Ints:
+        """The numbers of the labels of one segment."""
         if symbols.labels is None:
             raise ValueError("there are no labels")
         if len(self.books) == 1:
             return tables[0][symbols.labels]
         found = [np.empty(0, np.int32)]
-        for part, book, table in zip(_parts(symbols.keep, shapes), self.books, tables, strict=True):
-            found.append(table[np.searchsorted(book, symbols.centroids[symbols.labels[part]])])
+        for part, piece in zip(kept_parts(symbols.keep, pieces), pieces, strict=True):
+            centroids = symbols.centroids[symbols.labels[part]]
+            found.append(tables[piece.tensor][np.searchsorted(self.books[piece.tensor], centroids)])
         return np.concatenate(found)
 
-    def labels(self, keep: npt.NDArray[np.bool_], shapes: Shapes, numbers: Ints, tables: Sequence[Ints]) -> Labels:
+    def labels(
+        self, keep: npt.NDArray[np.bool_], pieces: Sequence[Piece], numbers: Ints, tables: Sequence[Ints]
+    ) -> Labels:
         """The inverse of ``numbers``. Raises ValueError where a number is that of no centroid."""
         if len(self.books) == 1:
             return labels_of(numbers, tables[0])
         union = self.centroids()
         found = [np.empty(0, np.int64)]
-        for part, book, table in zip(_parts(keep, shapes), self.books, tables, strict=True):
-            found.append(np.searchsorted(union, book)[labels_of(numbers[part], table)])
+        for part, piece in zip(kept_parts(keep, pieces), pieces, strict=True):
+            labels = labels_of(numbers[part], tables[piece.tensor])
+            found.append(np.searchsorted(union, self.books[piece.tensor])[labels])
         return typed(np.concatenate(found), len(union))
 
+    @cached_property
+    def _union(self) -> Floats:
+        return self.books[0] if len(self.books) == 1 else np.unique(np.concatenate(self.books))
 
-def _parts(keep: npt.NDArray[np.bool_], shapes: Shapes) -> list[slice]:
-    """Where the kept weights of each tensor lie among all that are kept."""
-    parts, weight, kept = [], 0, 0
-    for shape in shapes:
-        size = math.prod(shape)
-        count = int(np.count_nonzero(keep[weight : weight + size]))
+
+def _owned(symbols: SymbolParts, gathered: Segments) -> dict[int, npt.NDArray[np.intp]] | None:
+    """The labels that each tensor has, of tensors that have some; None where these are too many together."""
+    used: dict[int, npt.NDArray[np.bool_]] = {}
+    clusters = len(symbols.centroids)
+    for pieces, segment in zip(gathered, symbols.parts(map(cut_of, gathered)), strict=True):
+        if segment.labels is None:
+            return None
+        for part, piece in zip(kept_parts(segment.keep, pieces), pieces, strict=True):
+            if part.stop > part.start:
+                found = np.bincount(segment.labels[part], minlength=clusters) > 0
+                used[piece.tensor] = found | used.get(piece.tensor, False)
+        if sum(int(np.count_nonzero(each)) for each in used.values()) > _MOST_OWNERS * clusters:
+            return None
+    return {tensor: np.flatnonzero(each) for tensor, each in used.items()}
+
+
+def kept_parts(keep: npt.NDArray[np.bool_], pieces: Sequence[Piece]) -> list[slice]:
+    """Where the kept weights of each piece lie among all that a segment keeps."""
+    parts, start, kept = [], 0, 0
+    for piece in pieces:
+        count = int(np.count_nonzero(keep[start : start + piece.size]))
         parts.append(slice(kept, kept + count))
-        weight, kept = weight + size, kept + count
+        start, kept = start + piece.size, kept + count
     return parts

@@ -58,10 +58,11 @@ def start(pieces: Sequence[Piece], sizes: Sequence[npt.NDArray[np.number]], *, k
 
 def _sums(piece: Piece, size: npt.NDArray[np.number]) -> tuple[Floats, Floats, Floats]:
     """Sums over rows, columns and positions."""
-    cube = size.reshape(piece.sides)
+    rows, columns, positions = piece.sides
     wide = np.float64 if size.dtype.itemsize > 4 or size.dtype.kind == "i" else np.float32
-    table = cube.sum(axis=2, dtype=wide).astype(np.float64)
-    return table.sum(axis=1), table.sum(axis=0), cube.sum(axis=(0, 1), dtype=wide).astype(np.float64)
+    matrix = size.reshape(rows, columns * positions)
+    table = matrix.sum(axis=0, dtype=wide).astype(np.float64).reshape(columns, positions)
+    return matrix.sum(axis=1, dtype=wide).astype(np.float64), table.sum(axis=1), table.sum(axis=0)
 
 
 def _offsets(means: Floats, mean: float) -> npt.NDArray[np.int32]:

@@ -2,6 +2,9 @@
 
 The high bytes of floating-point numbers (sign and exponent) take few values and code well; those of the mantissa are
 noise and stay as they are.
+
+Each plane, that of the lowest bytes first, is its coded bytes after their number; or 0 and its bytes as they are; or,
+from format version 3 on, 1 and the one byte that it consists of.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from cnet.encode._varint import put, take
 
 _BYTE = 256
 _COUNT_FIRST = 2
+_CONSTANT = 1  # no coded plane is so short: the coder's words are of four bytes
 _MOST_PER_BYTE = 2**20  # what a byte of the coder can hold, and more
 
 
@@ -31,7 +35,10 @@ def unpack(content: memoryview, count: int, dtype: np.dtype[np.generic]) -> npt.
     planes = np.empty((count, dtype.itemsize), np.uint8)
     for place in range(dtype.itemsize):
         size, content = take(content)
-        if size == 0:
+        if size == _CONSTANT:
+            planes[:, place] = _only(content)
+            content = content[1:]
+        elif size == 0:
             part, content = content[:count], content[count:]
             planes[:, place] = np.frombuffer(part, np.uint8, count)
         else:
@@ -43,10 +50,18 @@ def unpack(content: memoryview, count: int, dtype: np.dtype[np.generic]) -> npt.
 
 
 def _pack_plane(plane: npt.NDArray[np.uint8]) -> bytes:
+    if len(plane) > 1 and np.all(plane == plane[0]):
+        return put(_CONSTANT) + plane[:1].tobytes()
     writer = Writer()
     writer.code(Model(_BYTE, first=_COUNT_FIRST, quick=True), plane.astype(np.int32), len(plane))
     coded = writer.finish()
     return put(len(coded)) + coded if 0 < len(coded) < len(plane) else put(0) + plane.tobytes()
+
+
+def _only(content: memoryview) -> int:
+    if not len(content):
+        raise ValueError("numbers are cut")
+    return content[0]
 
 
 def _decoded(content: memoryview, count: int) -> npt.NDArray[np.uint8]:

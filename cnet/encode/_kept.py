@@ -16,14 +16,22 @@ _TYPES = ("float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "flo
 
 def narrowed(values: npt.NDArray[np.floating]) -> tuple[str, npt.NDArray[np.generic]]:
     """The name of the first type that gives the values back bit for bit, and the values in it."""
-    if values.dtype == np.float64:
-        return "float64", values
-    for name in _TYPES:
-        stored = dtypes.narrow(values, name)
-        wide = dtypes.widen(stored, name).astype(np.float32, copy=False)
-        if np.array_equal(wide.view(np.uint32), values.view(np.uint32)):
-            return name, stored
-    return "float32", values
+    fitting = ((name, narrowed_to(values, name)) for name in candidates(values.dtype))
+    return next((name, stored) for name, stored in fitting if stored is not None)
+
+
+def candidates(dtype: np.dtype[np.generic]) -> list[str]:
+    """The names of the types that values of ``dtype`` are tried in, in their order; the last holds all of them."""
+    return ["float64"] if dtype == np.float64 else list(_TYPES[:-1])
+
+
+def narrowed_to(values: npt.NDArray[np.floating], name: str) -> npt.NDArray[np.generic] | None:
+    """The values in the type called ``name``, or None where that loses a bit."""
+    if values.dtype == dtypes.by_name(name).numpy:
+        return values
+    stored = dtypes.narrow(values, name)
+    wide = dtypes.widen(stored, name).astype(np.float32, copy=False)
+    return stored if np.array_equal(wide.view(np.uint32), values.view(np.uint32)) else None
 
 
 def stored_type(header: Mapping[str, Any]) -> np.dtype[np.generic]:

@@ -28,11 +28,13 @@ class Piece:
         start: place of its first weight in w_net.
         sides: rows (output channels), columns (input channels), kernel positions; their product is its size.
         kernel: shape of the kernel; its product is ``sides[2]``.
+        tensor: which of the tensors it is of.
     """
 
     start: int
     sides: tuple[int, int, int]
     kernel: tuple[int, ...]
+    tensor: int = 0
 
     @property
     def size(self) -> int:
@@ -81,9 +83,14 @@ def segments(shapes: Sequence[tuple[int, ...]], largest: int = SEGMENT) -> list[
     return gathered
 
 
+def cut_of(pieces: Sequence[Piece]) -> slice:
+    """The place of a segment in w_net."""
+    return slice(pieces[0].start, pieces[-1].part.stop)
+
+
 def _pieces(shapes: Sequence[tuple[int, ...]], largest: int) -> list[Piece]:
     pieces, start = [], 0
-    for shape in shapes:
+    for tensor, shape in enumerate(shapes):
         rows, columns, kernel = _sides(shape)
         width = columns * math.prod(kernel)
         if rows * width == 0:
@@ -91,7 +98,7 @@ def _pieces(shapes: Sequence[tuple[int, ...]], largest: int) -> list[Piece]:
         step = max(1, largest // width)
         for first in range(0, rows, step):
             count = min(step, rows - first)
-            pieces.append(Piece(start + first * width, (count, columns, math.prod(kernel)), kernel))
+            pieces.append(Piece(start + first * width, (count, columns, math.prod(kernel)), kernel, tensor))
         start += rows * width
     return pieces
 

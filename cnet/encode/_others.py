@@ -1,13 +1,14 @@
 """The tensors that are not compressible, packed: those of one type together, the planes of their bytes apart.
 
 Content: for each type, in the order of first appearance, its numbers as ``_floats.pack`` makes them, after their
-length. Kind ``float16`` keeps float32 and float64 tensors as float16 where none of their values becomes infinite by
-that; which these are is a bitmap, ``numpy.packbits``, before all else.
+length; from format version 3 on this for each ``BLOCK`` bytes by itself. Kind ``float16`` keeps float32 and float64
+tensors as float16 where none of their values becomes infinite by that; which these are is a bitmap,
+``numpy.packbits``, before all else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -16,11 +17,15 @@ import numpy.typing as npt
 from cnet import dtypes
 from cnet.encode._floats import pack, unpack
 from cnet.encode._varint import put, take
+from cnet.weights import Tensor
 
 Kind = Literal["planes", "float16"]
 Array = npt.NDArray[np.generic]
 Described = tuple[str, int]
 """Name of the element type, and number of elements."""
+
+BLOCK = 2**24
+"""Bytes of other tensors that are packed together, from version 3 on."""
 
 _NARROWED = ("float32", "float64")
 
@@ -57,6 +62,35 @@ def unpack_others(content: memoryview, described: Sequence[Described], kind: Kin
         part, groups[kept] = groups[kept][:count], groups[kept][count:]
         parts.append((part.astype(dtypes.by_name(dtype).numpy) if flag else part).view(np.uint8))
     return np.concatenate(parts)
+
+
+def blocks(described: Sequence[Described]) -> list[list[Described]]:
+    """Tensors that follow each other, cut into blocks of at most ``BLOCK`` bytes, a large tensor into several."""
+    found: list[list[Described]] = []
+    room = 0
+    for dtype, count in described:
+        width = dtypes.by_name(dtype).numpy.itemsize
+        while count:
+            if room < width:
+                found.append([])
+                room = BLOCK
+            part = min(count, room // width)
+            found[-1].append((dtype, part))
+            count, room = count - part, room - part * width
+    return found
+
+
+def blocks_of(tensors: Sequence[Tensor]) -> Iterator[list[tuple[str, Array]]]:
+    """The same blocks with their values, flat, each with the name of its type."""
+    flat = (tensor.data.reshape(-1) for tensor in tensors if tensor.size)
+    rest: Array = np.empty(0, np.uint8)
+    for block in blocks([(tensor.dtype, tensor.size) for tensor in tensors]):
+        arrays: list[tuple[str, Array]] = []
+        for dtype, count in block:
+            rest = rest if len(rest) else next(flat)
+            arrays.append((dtype, rest[:count]))
+            rest = rest[count:]
+        yield arrays
 
 
 def rounded(dtype: str, array: Array, kind: Kind) -> Array:

@@ -7,7 +7,6 @@ a trellis are stored as its steps (``cnet.trellis``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +22,7 @@ Floats = npt.NDArray[np.floating]
 Labels = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
 _PLAIN, _GRID = 0, 1
+_CHUNK = 2**20
 _REACHES = (64.0, 4096.0, np.inf)
 
 
@@ -43,24 +43,30 @@ class Grid:
 def grid_of(centroids: Floats) -> Grid | None:
     """The grid that distinct finite centroids lie on, bit for bit, or None.
 
-    The step is the smallest distance of two of them, or of one from 0, made exact by the multiples that it gives.
+    The step is the smallest distance of two of them, or of one from 0, made exact by the multiples that it gives; or
+    half of that, of which some grids have odd multiples alone.
     """
     if not len(centroids) or np.any(centroids == 0):
         return None
     with np.errstate(all="ignore"):  # what overflows is no grid, and is found out below
-        exact = _fitted(centroids.astype(np.float64))
-        near = centroids.dtype.type(exact)
-        for step in (near, np.nextafter(near, near * 2), np.nextafter(near, near / 2)):
-            multiples = np.rint(centroids.astype(np.float64) / step)
-            if step > 0 and np.all(np.abs(multiples) < MOST):
-                grid = Grid(step, multiples.astype(np.int64))
-                if np.array_equal(grid.centroids(), centroids):
-                    return grid
+        wide = centroids.astype(np.float64)
+        for least in (_least_distance(wide), _least_distance(wide) / 2):
+            near = centroids.dtype.type(_fitted(wide, least))
+            for step in (near, np.nextafter(near, near * 2), np.nextafter(near, near / 2)):
+                multiples = np.rint(wide / step)
+                if step > 0 and np.all(np.abs(multiples) < MOST):
+                    grid = Grid(step, multiples.astype(np.int64))
+                    if np.array_equal(grid.centroids(), centroids):
+                        return grid
     return None
 
 
-def _fitted(centroids: npt.NDArray[np.float64]) -> float:
-    step = min(float(np.min(np.abs(centroids))), float(np.min(np.diff(centroids), initial=np.inf)))
+def _least_distance(centroids: npt.NDArray[np.float64]) -> float:
+    return min(float(np.min(np.abs(centroids))), float(np.min(np.diff(centroids), initial=np.inf)))
+
+
+def _fitted(centroids: npt.NDArray[np.float64], step: float) -> float:
+    """The step of least squared error, near a first guess."""
     largest = float(np.max(np.abs(centroids)))
     for reach in _REACHES:  # multiples of few steps are certain; each round makes those of more steps so
         within = np.abs(centroids) <= min(largest, reach * step)
@@ -105,6 +111,8 @@ def unpack_centroids(content: memoryview, most: int) -> Floats:
 
 
 def _unpack_grid(content: memoryview, dtype: np.dtype[Any]) -> Floats:
+    if len(content) < dtype.itemsize:
+        raise ValueError("the centroids' grid is cut")
     step = np.frombuffer(content[: dtype.itemsize], dtype)[0]
     first, rest = take(content[dtype.itemsize :])
     span, rest = take(rest)
@@ -124,6 +132,8 @@ def labels_of(numbers: Ints, table: Ints) -> Labels:
     """The place of each number in an ascending table, uint8 or uint16. Raises ValueError where one is not there."""
     if not len(numbers):
         return typed(np.empty(0, np.int32), len(table))
+    if not len(table):
+        raise ValueError("there are no centroids")
     low = int(table[0])
     places = np.full(int(table[-1]) - low + 1, -1, np.int32)
     places[table - low] = np.arange(len(table))
@@ -135,25 +145,24 @@ def labels_of(numbers: Ints, table: Ints) -> Labels:
     return typed(labels, len(table))
 
 
+def numbered(numbers: npt.NDArray[np.signedinteger]) -> tuple[Labels, npt.NDArray[np.int64]]:
+    """Labels for whole numbers of a narrow range, and the distinct ones of these in ascending order.
+
+    The same as ``numpy.unique`` with its inverse, in one look at each number instead of a sort.
+    """
+    low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
+    used = np.zeros(high - low + 1, np.bool_)
+    parts = [numbers[first : first + _CHUNK] for first in range(0, len(numbers), _CHUNK)]
+    for part in parts:
+        used[part.astype(np.int64) - low] = True
+    distinct = np.flatnonzero(used)
+    places = typed(np.cumsum(used) - 1, len(distinct))
+    labels = np.empty(len(numbers), places.dtype)
+    for index, part in enumerate(parts):
+        labels[index * _CHUNK : (index + 1) * _CHUNK] = places[part.astype(np.int64) - low]
+    return labels, distinct.astype(np.int64) + low
+
+
 def typed(labels: npt.NDArray[np.integer], clusters: int) -> Labels:
     """Labels as uint8 or, beyond 256 clusters, uint16."""
     return labels.astype(np.uint8) if clusters <= 256 else labels.astype(np.uint16)
-
-
-def join(parts: Sequence[bytes]) -> bytes:
-    """Byte strings one after the other, each after its length."""
-    return b"".join(put(len(part)) + part for part in parts)
-
-
-def split(content: memoryview, count: int) -> list[bytes]:
-    """What ``join`` made of ``count`` parts. Raises ValueError."""
-    parts = []
-    for _ in range(count):
-        size, content = take(content)
-        if size > len(content):
-            raise ValueError("a part is cut")
-        parts.append(bytes(content[:size]))
-        content = content[size:]
-    if len(content):
-        raise ValueError("parts are followed by something else")
-    return parts

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-_LONGEST = 9
+LONGEST = 9
+"""Bytes of the longest number."""
 
 
 def put(number: int) -> bytes:
@@ -21,7 +22,7 @@ def take(content: memoryview) -> tuple[int, memoryview]:
         ValueError: there is none, or it is written longer than needed.
     """
     number = 0
-    for place, byte in enumerate(content[:_LONGEST]):
+    for place, byte in enumerate(content[:LONGEST]):
         number |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:
             if byte == 0 and place > 0:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from cnet.registry import Part, Registry
+from cnet.weights import Weights
 
 if TYPE_CHECKING:
     import torch
@@ -46,6 +47,13 @@ class Method(Part):
     inside the hook.
     """
 
+    steady: ClassVar[bool] = False
+    """Whether ``reparametrize`` and both hooks of the penalty do the same to the device in each step of an epoch.
+
+    They read nothing of the moment but ``epoch`` and ``auxiliary`` then, wait for nothing and copy nothing to the
+    device: on a GPU such steps are recorded once an epoch and replayed.
+    """
+
     def auxiliary(
         self,
         weights: Mapping[str, torch.nn.Parameter],  # noqa: ARG002 - the base keeps nothing
@@ -69,6 +77,18 @@ class Method(Part):
         """A scalar to add to the task loss, differentiable in weights and auxiliary; None adds nothing."""
         return None
 
+    def penalty_and_gradient(
+        self,
+        weights: Mapping[str, torch.nn.Parameter],  # noqa: ARG002 - the base knows nothing
+        moment: Moment,  # noqa: ARG002
+    ) -> tuple[torch.Tensor, Sequence[torch.Tensor]] | None:
+        """``penalty`` and its gradient in each of ``weights``, where a method has them at less cost than autograd.
+
+        Where it gives any they are taken in place of ``penalty``, which has the same value and depends on no auxiliary
+        tensor. Called without gradients; what comes back is the caller's to change.
+        """
+        return None
+
     def after_step(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> None:
         """Change weights or auxiliary tensors in place, once the optimizer has; called without gradients."""
 
@@ -79,6 +99,15 @@ class Method(Part):
     ) -> Mapping[str, torch.Tensor]:
         """What those weights that are named are to be once the training is over; auxiliary tensors are dropped then."""
         return {}
+
+    @property
+    def works_without_data(self) -> bool:
+        """Whether a job without a data set can name it, as it is set; ``without_data`` is called then."""
+        return False
+
+    def without_data(self, weights: Weights) -> Weights:
+        """The weights that such a job prunes, in NumPy; the base leaves them."""
+        return weights
 
     def strength(self, epoch: int) -> float | None:  # noqa: ARG002 - the base has none
         """λ in this epoch, for the log; None where the method has none."""

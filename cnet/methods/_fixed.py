@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -19,6 +19,7 @@ Strength = Annotated[float, Field(ge=0.0, le=1000.0)]
 class FixedStrength(Method):
     """Adds λ times a sum over the compressible tensors. A subclass says what the sum is, and λ's default."""
 
+    steady: ClassVar[bool] = True
     lambda_: Strength
 
     @abstractmethod

@@ -27,6 +27,7 @@ class Binary(Method):
         "Hubara et al., Binarized Neural Networks, 2016 (weights alone); the scale a: Rastegari et al., XNOR-Net, 2016"
     )
 
+    steady: ClassVar[bool] = True
     name: Literal["binary"] = "binary"
     ends: bool = Field(default=True, description="Whether the first and the last tensor are binary too.")
 

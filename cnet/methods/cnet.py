@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -11,7 +11,9 @@ from pydantic import Field, model_validator
 from cnet.errors import SpecError
 from cnet.methods._base import METHODS, Method, Moment
 from cnet.methods._fixed import Strength
+from cnet.methods._proximal import thinned
 from cnet.registry import Strict
+from cnet.weights import Weights
 
 if TYPE_CHECKING:
     import torch
@@ -37,13 +39,20 @@ class Cnet(Method):
     lets weights above the magnitude c of theorem 1 grow. Those that the task does not hold, such as the weights of a
     pixel that is always black, grow with them, fastest with an optimizer that scales gradients; pruning by magnitude
     then keeps them and empties other layers. The decay takes them to zero instead.
+    Without a data set a given ``lambda`` is that of a proximal step on the weights alone (``cnet.methods._proximal``).
     """
 
     summary: ClassVar[str] = "Compressibility loss, network-wide or by layers, with a fixed or a growing strength."
     source: ClassVar[str] = "Compressibility Loss for Neural Network Weights, 2019"
 
+    steady: ClassVar[bool] = True
     name: Literal["cnet"] = "cnet"
-    lambda_: Strength | None = Field(default=None, alias="lambda", description="Fixed λ of the network-wide loss.")
+    lambda_: Strength | None = Field(
+        default=None,
+        alias="lambda",
+        description="Fixed λ of the network-wide loss. Without a data set: "
+        "about the magnitude, in root mean squares of its tensor, below which a weight is set to zero.",
+    )
     ramp: Ramp | None = Field(
         default=None, description="λ that grows each epoch, the paper's CNET_ramp: from 0 by 0.007 where it is empty."
     )
@@ -76,13 +85,16 @@ class Cnet(Method):
             SpecError: a pattern in ``layers`` fits no compressible tensor.
 
         """
-        import torch
-
         loss = self._loss(weights, moment)
         if not self.decay or not weights:
             return loss
-        squares = torch.stack(torch._foreach_norm(list(weights.values()), 2)).square().sum()
-        return 0.5 * self.decay * squares + (0.0 if loss is None else loss)
+        return self._decayed(tuple(weights.values())) + (0.0 if loss is None else loss)
+
+    def _decayed(self, weights: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Half the decay times the sum of squares."""
+        import torch
+
+        return 0.5 * self.decay * torch.stack(torch._foreach_norm(list(weights), 2)).square().sum()
 
     def _loss(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> torch.Tensor | None:
         """The compressibility loss times its strength; None where that is zero."""
@@ -94,11 +106,37 @@ class Cnet(Method):
         strength = self.strength(moment.epoch)
         return strength * compressibility.compressibility(tuple(weights.values())) if strength else None
 
+    def penalty_and_gradient(
+        self, weights: Mapping[str, torch.nn.Parameter], moment: Moment
+    ) -> tuple[torch.Tensor, Sequence[torch.Tensor]] | None:
+        """Of the network-wide loss and the decay; None for the layer-wise loss."""
+        import torch
+
+        from cnet.training import compressibility
+
+        strength, fixed = self.strength(moment.epoch), [weight.detach() for weight in weights.values()]
+        if not strength or not fixed:
+            return None
+        value, gradients = compressibility.value_and_gradient(fixed, strength)
+        if self.decay:
+            torch._foreach_add_(gradients, fixed, alpha=self.decay)
+            value = value + self._decayed(fixed)
+        return value, gradients
+
     def strength(self, epoch: int) -> float | None:
         """λ of the network-wide loss in this epoch; None where each layer has its own."""
         if self.lambda_ is not None:
             return self.lambda_
         return None if self.ramp is None else self.ramp.start + epoch * self.ramp.step
+
+    @property
+    def works_without_data(self) -> bool:
+        """With a λ of its own; ramp and layers belong to a training."""
+        return self.lambda_ is not None
+
+    def without_data(self, weights: Weights) -> Weights:
+        """The weights with zeros where a proximal step of λ has them."""
+        return weights if self.lambda_ is None else thinned(weights, self.lambda_)
 
     def _by_layer(self, names: tuple[str, ...]) -> dict[str, float]:
         """The strength of each tensor that a pattern fits."""

@@ -14,4 +14,5 @@ class NoPenalty(Method):
     summary: ClassVar[str] = "Plain fine-tuning with the task loss alone."
     source: ClassVar[str] = "The control of every comparison"
 
+    steady: ClassVar[bool] = True
     name: Literal["none"] = "none"

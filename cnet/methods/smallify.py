@@ -30,6 +30,7 @@ class Smallify(Method):
         "Leclerc et al., Smallify: Learning Network Size while Training, 2018; λ and momentum of Gomez et al. (2019)"
     )
 
+    steady: ClassVar[bool] = True
     name: Literal["smallify"] = "smallify"
     gates: Literal["unit", "weight"] = Field(
         default="unit", description="A gate for each output (index of the first dimension), or for each weight."

@@ -29,7 +29,7 @@ def about_pruning(weights: Weights, keep: npt.NDArray[np.bool_], requested: floa
         requested: the sparsity that was asked for.
     """
     zeros = len(keep) - int(np.count_nonzero(keep))
-    if zeros > round(requested * len(keep)):
+    if requested and zeros > round(requested * len(keep)):
         yield (
             f"warning: sparsity {requested:g} was asked for, but {zeros / len(keep):.4f} of the weights are zero "
             "already; none of them is brought back"
@@ -46,7 +46,4 @@ def about_pruning(weights: Weights, keep: npt.NDArray[np.bool_], requested: floa
 def about_clusters(symbols: Symbols, requested: int | None) -> Iterator[str]:
     """Warnings about a codebook; ``requested`` is the cluster count that was asked for."""
     if requested is not None and symbols.clusters is not None and symbols.clusters < requested:
-        yield (
-            f"warning: {requested} clusters were asked for, but the weights left have only {symbols.clusters} "
-            "distinct values; they are kept exactly"
-        )
+        yield f"warning: {requested} clusters were asked for, but the weights left need only {symbols.clusters} of them"

@@ -108,7 +108,7 @@ class Maker:
         accuracy, loss = evaluate(self.net, decoded)
         self.meter.advance(self.effort.evaluate)
         accuracies = (accuracy, pruned.accuracy)
-        return measure.quality(pruned.original, decoded, draft.symbols(), accuracies, loss)
+        return measure.quality(pruned.original, (draft.stored(), decoded), draft.symbols(), accuracies, loss)
 
     def _published(
         self, request: Request, weights: Weights, draft: Bundle, measured: Quality, baseline: BaselineResult

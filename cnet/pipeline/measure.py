@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cnet import sizes
 from cnet.bundle import BundleSizes
 from cnet.points import BaselineResult, LayerResult, PartBytes, Point
+from cnet.products import spans
 from cnet.symbols import Symbols
 from cnet.weights import Weights
 
@@ -70,7 +71,7 @@ class Quality:
 
 def quality(
     original: Vector,
-    decoded: Weights,
+    nets: tuple[Weights, Weights],
     symbols: Symbols,
     accuracies: tuple[float | None, float | None],
     loss: float | None,
@@ -79,21 +80,22 @@ def quality(
 
     Args:
         original: w_net just before pruning.
-        decoded: the weights as a reader of the bundle gets them.
+        nets: the weights as they lie in the bundle, and as its reader gets them, which is the same but for products.
         symbols: mask, labels and centroids as they are in the bundle.
         accuracies: of the decoded net, and of the net before it was quantized.
         loss: of the decoded net.
     """
+    stored, decoded = nets
     vector = decoded.vector()
     return Quality(
         accuracy=accuracies[0],
         accuracy_before_quantize=accuracies[1],
         loss=loss,
-        sparsity=_sparsity(vector),
+        sparsity=_sparsity(stored.vector()),
         clusters=symbols.clusters,
         label_entropy=sizes.label_entropy(symbols),
         mse=sizes.mse(original, vector),
-        layers=tuple(_layers(original, vector, decoded, symbols)),
+        layers=tuple(_layers(original, stored, decoded, symbols)),
     )
 
 
@@ -124,20 +126,20 @@ def point(request: Request, measured: Quality, baseline: BaselineResult, bundle:
     )
 
 
-def _layers(original: Vector, vector: Vector, decoded: Weights, symbols: Symbols) -> Iterator[LayerResult]:
+def _layers(original: Vector, stored: Weights, decoded: Weights, symbols: Symbols) -> Iterator[LayerResult]:
     """One row a compressible tensor. Its labels are those of its kept entries, which lie side by side."""
-    start = 0
-    for name, part in decoded.slices():
-        keep = symbols.keep[part]
+    start, numbers, vector = 0, stored.vector(), decoded.vector()
+    for (name, part), place in zip(decoded.slices(), spans(stored), strict=True):
+        keep = symbols.keep[place]
         stop = start + int(np.count_nonzero(keep))
         labels = None if symbols.labels is None else symbols.labels[start:stop]
         start = stop
         yield LayerResult(
             name=name,
             shape=decoded[name].shape,
-            parameters=decoded[name].size,
-            kept=int(np.count_nonzero(vector[part])),
-            sparsity=_sparsity(vector[part]),
+            parameters=len(keep),
+            kept=int(np.count_nonzero(numbers[place])),
+            sparsity=_sparsity(numbers[place]),
             mse=sizes.mse(original[part], vector[part]),
             clusters=None if labels is None else len(np.unique(labels)),
             label_entropy=sizes.label_entropy(Symbols(keep, labels, symbols.centroids)),

@@ -12,17 +12,20 @@ from cnet.quantize import Quantizer
 from cnet.spec import JobSpec
 from cnet.training.architectures import Architecture
 from cnet.training.config import Recover, Schedule, Training
+from cnet.transform import Transform
 from cnet.weights import Selection
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The parts that every job has."""
+    """The parts that every job has; ``method`` is one that works on weights alone, where there is no data set."""
 
     pruner: Pruner
     quantizer: Quantizer
     encoder: Encoder
     selection: Selection
+    method: Method | None = None
+    transform: Transform | None = None
 
     @classmethod
     def of(cls, spec: JobSpec) -> Plan:
@@ -33,6 +36,8 @@ class Plan:
             quantizer=cast(Quantizer, resolved.quantize),
             encoder=cast(Encoder, resolved.encode),
             selection=resolved.compressible.selection() if resolved.compressible else Selection(),
+            method=None if resolved.trains else resolved.method,
+            transform=resolved.transform,
         )
 
 

@@ -20,6 +20,7 @@ from cnet.pipeline.nets import Mask, Net, OnFraction, Run, evaluate
 from cnet.pipeline.plan import Plan
 from cnet.pipeline.store import Store
 from cnet.points import BaselineResult, Point
+from cnet.products import expanded
 from cnet.prune import Curvature
 from cnet.weights import Weights
 
@@ -70,19 +71,42 @@ class Session:
         return result
 
     @cached_property
+    def start(self) -> Weights:
+        """The original in the form in which it is trained, pruned and stored."""
+        if self.plan.transform is None:
+            return self.original
+        self.observer.phase("transform")
+        weights = self.plan.transform.transformed(self.original)
+        numbers = f"{self.original.compressible_parameters:,} weights as {weights.compressible_parameters:,}"
+        self.observer.log(f"{len(weights.products)} tensors are kept as two factors: {numbers}")
+        check_stop(self.observer)
+        return weights
+
+    @cached_property
     def tuned(self) -> Weights:
         """Weights just before pruning: one fine-tuning for all points."""
         net = self.net
         if net is None:
-            return self.original
+            return self._thinned()
         self.observer.phase("finetune")
 
         def finetune(state: Path, on_fraction: OnFraction) -> Weights:
-            return net.finetune(self.original, state, on_fraction)
+            return net.finetune(self.start, state, on_fraction)
 
         weights = self._trained("finetune", self.effort.finetune, finetune)
         if self._teacher is None:
             self.store.drop_weights("baseline")
+        return weights
+
+    def _thinned(self) -> Weights:
+        """What the method makes of the weights alone, where the job has one and no data."""
+        if self.plan.method is None:
+            return self.start
+        self.observer.phase("proximal")
+        weights = self.plan.method.without_data(self.start)
+        zeros, count = int(np.count_nonzero(weights.vector() == 0)), weights.compressible_parameters
+        self.observer.log(f"after the method's proximal step {zeros} of {count} weights are zero")
+        check_stop(self.observer)
         return weights
 
     @property
@@ -132,7 +156,8 @@ class Session:
         accuracy, _ = evaluate(self.net, weights)
         self.meter.advance(self.effort.evaluate)
         check_stop(self.observer)
-        return Pruned(tuned.vector(), weights, accuracy, self._teacher)
+        reference = self.original if self.net is None else tuned
+        return Pruned(expanded(reference).vector(), weights, accuracy, self._teacher)
 
     def _curvature(self, weights: Weights) -> Curvature | None:
         """Of the net as it is pruned, where the pruner asks for it and there is something to measure it with."""

@@ -2,7 +2,7 @@
 
     run.json                 whose run this is: its key
     records/NAME.json        results of finished steps
-    weights/NAME.safetensors weights of finished steps, canonical form
+    weights/NAME.safetensors weights of finished steps, canonical form; NAME.json: which of them are factors of what
     training/NAME/           state of a training under way, written by the trainer
     bundles/NAME.npz         bundles; a final one has a record of the same name
 
@@ -15,11 +15,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from cnet.checkpoint.canonical import read_canonical, write_canonical
-from cnet.weights import Selection, Weights
+from cnet.products import factored
+from cnet.weights import Product, Selection, Weights
 
 _PARTS = ("records", "weights", "training", "bundles")
 
@@ -57,19 +59,26 @@ class Store:
     def weights(self, name: str) -> Weights | None:
         """The weights saved as ``name``, or None."""
         path = self._weights(name)
-        return read_canonical(path, self._selection) if path.exists() else None
+        if not path.exists():
+            return None
+        form = self._read(path.with_suffix(".json")) or {"products": []}
+        products = [Product(**product) for product in form["products"]]
+        return factored(read_canonical(path, self._selection), products)
 
     def set_weights(self, name: str, weights: Weights) -> Weights:
         """Save weights, and give back what a resumed run would read."""
         path = self._weights(name)
         draft = path.with_suffix(".draft")
+        if weights.products:
+            self._write(path.with_suffix(".json"), {"products": [asdict(product) for product in weights.products]})
         write_canonical(draft, weights)
         publish(draft, path)
-        return read_canonical(path, self._selection)
+        return factored(read_canonical(path, self._selection), weights.products)
 
     def drop_weights(self, name: str) -> None:
         """Remove weights that nobody will ask for again."""
-        self._weights(name).unlink(missing_ok=True)
+        for suffix in (".safetensors", ".json"):
+            self._weights(name).with_suffix(suffix).unlink(missing_ok=True)
 
     def training(self, name: str) -> Path:
         """The file in which the trainer keeps the state of the training ``name``; it may put others beside it."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 Bits = npt.NDArray[np.uint32]
 
-_CHUNK = 2**20
+_CHUNK = 2**18
 _HALF = 16
 _MAGNITUDE = np.uint32(0x7FFFFFFF)
 

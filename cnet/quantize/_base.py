@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from cnet.picked import picked
 from cnet.registry import Part, Registry
 from cnet.symbols import Symbols
 
@@ -29,8 +29,10 @@ class Quantizer(Part):
     some label; labels are uint8 up to 256 centroids, uint16 beyond. The same values give the same codebook.
     """
 
-    #: Whether training may move the centroids; not those of a grid that an encoder makes use of.
-    tunes_centroids: ClassVar[bool] = True
+    @property
+    def tunes_centroids(self) -> bool:
+        """Whether training may move the centroids; not those of a grid that file or encoder make use of."""
+        return True
 
     def levels(self) -> tuple[int | None, ...]:
         """The cluster counts that the job asks for, one point each; ``(None,)`` where there is no such number."""
@@ -55,7 +57,7 @@ class Quantizer(Part):
             clusters: one of ``levels()``.
             shapes: shapes of the compressible tensors, in order of w_net; none stands for one vector.
         """
-        codebook = self.quantize(vector[keep], clusters)
+        codebook = self.quantize(picked(vector, keep), clusters)
         return Symbols(keep, codebook.labels, codebook.centroids)
 
 

@@ -19,12 +19,45 @@ _MOST = 2**16
 Floats = npt.NDArray[np.floating]
 
 
-class Scoped(Quantizer):
+class Layered(Quantizer):
     """A quantizer that can treat each layer by itself.
 
     The centroids of all layers together are the net's centroids, so that a layer's labels are a few of many; the
     encoder ``compact`` sees that and does not pay for it.
     """
+
+    def by_layer(
+        self,
+        vector: Floats,
+        keep: npt.NDArray[np.bool_],
+        clusters: int | None,
+        shapes: Sequence[tuple[int, ...]],
+    ) -> Symbols:
+        """The symbols of w_net, a codebook a layer; arguments as for ``symbols``.
+
+        Raises:
+            SpecError: the layers have more than 65,536 centroids together.
+        """
+        parts, start = [], 0
+        for shape in shapes:
+            part = slice(start, start + math.prod(shape))
+            parts.append(self.one_codebook(vector[part], keep[part], clusters, [shape]))
+            start = part.stop
+        return _joined(parts, vector.dtype)
+
+    def one_codebook(
+        self,
+        vector: Floats,
+        keep: npt.NDArray[np.bool_],
+        clusters: int | None,
+        shapes: Sequence[tuple[int, ...]],
+    ) -> Symbols:
+        """The symbols of weights that share a codebook; arguments as for ``symbols``."""
+        return super().symbols(vector, keep, clusters, shapes)
+
+
+class Scoped(Layered):
+    """A quantizer with one codebook, or one for each layer."""
 
     scope: Literal["network", "layer"] = Field(
         default="network", description="One codebook for the whole net, or one for each layer."
@@ -44,22 +77,7 @@ class Scoped(Quantizer):
         """
         if self.scope == "network" or not shapes:
             return self.one_codebook(vector, keep, clusters, shapes)
-        parts, start = [], 0
-        for shape in shapes:
-            part = slice(start, start + math.prod(shape))
-            parts.append(self.one_codebook(vector[part], keep[part], clusters, [shape]))
-            start = part.stop
-        return _joined(parts, vector.dtype)
-
-    def one_codebook(
-        self,
-        vector: Floats,
-        keep: npt.NDArray[np.bool_],
-        clusters: int | None,
-        shapes: Sequence[tuple[int, ...]],
-    ) -> Symbols:
-        """The symbols of weights that share a codebook; arguments as for ``symbols``."""
-        return super().symbols(vector, keep, clusters, shapes)
+        return self.by_layer(vector, keep, clusters, shapes)
 
 
 def _joined(parts: Sequence[Symbols], dtype: np.dtype[np.floating]) -> Symbols:

@@ -17,11 +17,11 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet.encode._layout import segments
-from cnet.encode._values import Grid, typed
-from cnet.errors import CheckpointError
+from cnet.encode._values import Grid, numbered
 from cnet.quantize._base import QUANTIZERS, Codebook
 from cnet.quantize._choice import MOST, Chooser
 from cnet.quantize._scope import Scoped
+from cnet.quantize._sizes import magnitudes
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]
@@ -41,8 +41,6 @@ class Ecsq(Scoped):
     name: Literal["ecsq"] = "ecsq"
     summary: ClassVar[str] = "Uniform grid, each label chosen by its error and by its bits: the smallest file."
     source: ClassVar[str] = "Gish and Pierce (1968); Marcellin and Fischer (1990)"
-    tunes_centroids: ClassVar[bool] = False
-
     step: float = Field(
         default=0.25,
         ge=1e-4,
@@ -53,6 +51,11 @@ class Ecsq(Scoped):
     states: Literal[1, 4, 8, 16, 32, 64, 128] = Field(
         default=32, description="States of the trellis: more cost time and save bytes; 1 is none."
     )
+
+    @property
+    def tunes_centroids(self) -> bool:
+        """No: ``compact`` knows the trellis by its grid."""
+        return False
 
     def quantize(self, values: Floats, clusters: int | None) -> Codebook:  # noqa: ARG002 - the contract's
         """Labels and centroids of ``values`` without their places: the nearest point of the grid that is not 0."""
@@ -88,12 +91,9 @@ class Ecsq(Scoped):
 
     def _unit(self, values: Floats) -> float:
         """Half the step, a number that the values' type holds; 0 where all values are 0 or all but."""
-        top = float(np.max(np.abs(values), initial=0.0))
-        if not np.isfinite(top):
-            raise CheckpointError("weights that are NaN or infinite cannot be quantized", code="not_finite")
+        top, rms = magnitudes(values)
         if top == 0:
             return 0.0
-        rms = top * float(np.sqrt(np.mean(np.square(values / values.dtype.type(top), dtype=np.float64))))
         return float(values.dtype.type(min(max(self.step * rms, top / MOST) / 2, top)))
 
 
@@ -115,6 +115,5 @@ def _refined(vector: Floats, multiples: Ints, unit: float) -> float:
 
 def _symbols(multiples: Ints, unit: float, dtype: np.dtype[Any]) -> Symbols:
     keep = multiples != 0
-    used, labels = np.unique(multiples[keep], return_inverse=True)
-    grid = Grid(dtype.type(unit), used.astype(np.int64))
-    return Symbols(keep, typed(labels, len(used)), grid.centroids())
+    labels, used = numbered(multiples[keep])
+    return Symbols(keep, labels, Grid(dtype.type(unit), used).centroids())

@@ -2,9 +2,8 @@
 
 In one dimension the clusters of an optimal solution are intervals of the sorted values, so that k-means is no search
 among local optima but a shortest path, solved exactly by dynamic programming (Wang and Song, "Ckmeans.1d.dp", The R
-Journal 3/2, 2011). Here the programme runs on a histogram whose bins are narrow where an optimal codebook is dense,
-and Lloyd's iteration (IEEE Trans. Inf. Theory 28/2, 1982) on the values themselves then finds the boundaries between
-the bins. All of it is in ``cnet.quantize._intervals``.
+Journal 3/2, 2011). Few clusters start from that programme on a histogram, many from the density of an optimal codebook
+(``_intervals``); exchanges, shifts of chains of boundaries and Lloyd's iteration then make it better (``_exchange``).
 """
 
 from __future__ import annotations
@@ -17,11 +16,14 @@ from pydantic import Field
 
 from cnet.errors import CheckpointError
 from cnet.quantize._base import QUANTIZERS, Codebook
-from cnet.quantize._intervals import EXACT_CLUSTERS, Points, cluster
+from cnet.quantize._intervals import cluster
+from cnet.quantize._nearest import nearest, used
+from cnet.quantize._points import Points
 from cnet.quantize._scope import Scoped
 from cnet.sweep import Sweep
 
-_MANY = 2**20
+_MANY = 2**16
+_POINTS_PER_CLUSTER = 32
 
 Clusters = Annotated[int, Field(ge=1, le=65536)]
 
@@ -56,17 +58,15 @@ class KMeans(Scoped):
             CheckpointError: ``not_finite``, where a value is NaN or infinite.
         """
         limit = self.clusters[0] if clusters is None else clusters
-        dtype = np.float64 if values.dtype == np.float64 else np.float32
-        points = _points(np.asarray(values, dtype), limit)
+        given = values if values.dtype == np.float64 else np.asarray(values, np.float32)
+        points = _points(given, limit)
         if len(points.values) and not np.all(np.isfinite(points.values[[0, -1]])):  # NaN sorts to the end
             raise CheckpointError("weights that are NaN or infinite cannot be clustered", code="not_finite")
-        given: npt.NDArray[np.floating] = np.asarray(values, dtype)
         if len(points.values) <= limit:
-            exact = _as_float32(points.values, exactly=True)
-            return _without_unused(_nearest(given, points.values), exact)
+            return _without_unused(given, _as_float32(points.values, exactly=True), points.values)
         # Clusters are disjoint intervals of values, so their means mostly stay apart when rounded.
         centroids = np.unique(_as_float32(cluster(points, limit), exactly=False))
-        return _without_unused(_nearest(given, centroids), centroids)
+        return _without_unused(given, centroids, centroids)
 
 
 def _as_float32(values: npt.NDArray[np.floating], *, exactly: bool) -> npt.NDArray[np.floating]:
@@ -79,26 +79,22 @@ def _as_float32(values: npt.NDArray[np.floating], *, exactly: bool) -> npt.NDArr
 
 def _points(values: npt.NDArray[np.floating], clusters: int) -> Points:
     """The distinct values; of many values, and where clusters are few, groups of nearly equal ones."""
-    if len(values) > _MANY and clusters <= EXACT_CLUSTERS and values.dtype == np.float32:
+    if len(values) > _MANY and values.dtype == np.float32:
         with np.errstate(invalid="ignore"):  # what is no number is found by the caller
             points = Points.coarse(values.view(np.float32))
-        if len(points.values) > 4 * clusters:
+        if len(points.values) > _POINTS_PER_CLUSTER * clusters:
             return points
     return Points.of(values)
 
 
-def _nearest(values: npt.NDArray[np.floating], centroids: npt.NDArray[np.floating]) -> npt.NDArray[np.intp]:
-    """Index of the centroid closest to each value; the lower one of two equally close."""
-    wide = centroids.astype(np.float64)
-    middles = wide[:-1] / 2 + wide[1:] / 2
-    # The largest value of the type that is not above the middle: comparing in the type itself saves a wide copy.
-    bounds = middles.astype(values.dtype)
-    bounds = np.where(bounds > middles, np.nextafter(bounds, values.dtype.type(-np.inf)), bounds)
-    return np.searchsorted(bounds, values, side="left")
-
-
-def _without_unused(labels: npt.NDArray[np.intp], centroids: npt.NDArray[np.floating]) -> Codebook:
-    used = np.bincount(labels, minlength=len(centroids)) > 0
-    renumbered = np.cumsum(used) - 1
-    fits = np.count_nonzero(used) <= 256
-    return Codebook((renumbered.astype(np.uint8) if fits else renumbered.astype(np.uint16))[labels], centroids[used])
+def _without_unused(
+    values: npt.NDArray[np.floating], centroids: npt.NDArray[np.floating], places: npt.NDArray[np.floating]
+) -> Codebook:
+    """Labels by the nearest of ``places``, the centroids before rounding; those that no value is near are dropped."""
+    labels = nearest(values, places)
+    kept = used(labels, len(centroids))
+    if np.all(kept):
+        return Codebook(labels, centroids)
+    renumbered = np.cumsum(kept) - 1
+    fits = np.count_nonzero(kept) <= 256
+    return Codebook((renumbered.astype(np.uint8) if fits else renumbered.astype(np.uint16))[labels], centroids[kept])

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.encode._values import Grid, typed
-from cnet.errors import CheckpointError
+from cnet.encode._values import Grid, numbered, typed
 from cnet.quantize._base import QUANTIZERS, Codebook
-from cnet.quantize._scope import Scoped
+from cnet.quantize._rows import Rows, RowScoped
+from cnet.quantize._sizes import chunks, magnitudes
 from cnet.sweep import Sweep
 
 Bits = Annotated[int, Field(ge=1, le=8)]
@@ -19,10 +19,11 @@ Sizes = npt.NDArray[np.float64]
 
 _BINS = 2**14
 _CANDIDATES = np.linspace(0.05, 1.0, 96)
+_COARSE, _FINE = np.linspace(0.1, 1.0, 13), np.linspace(0.94, 1.06, 7)  # the same for each of many rows
 
 
 @QUANTIZERS.register("uniform")
-class Uniform(Scoped):
+class Uniform(RowScoped):
     """Values -2^(bits-1) * step, ..., -step, step, ..., 2^(bits-1) * step; larger weights become the largest of these.
 
     Zero is not among them: pruned weights are zero by the mask.
@@ -48,22 +49,39 @@ class Uniform(Scoped):
         Raises:
             CheckpointError: ``not_finite``, where a value is NaN or infinite.
         """
-        most = (2 ** self.bits[0] if clusters is None else clusters) // 2
-        sizes = np.abs(values)
-        top = float(np.max(sizes, initial=0.0))
-        if not np.isfinite(top):
-            raise CheckpointError("weights that are NaN or infinite cannot be quantized", code="not_finite")
-        step = top and top * _best_step(sizes / values.dtype.type(top), most)
-        multiples = np.ones(len(values), np.int64)
-        if step:
-            multiples = np.clip(np.rint(sizes / values.dtype.type(step)), 1, most).astype(np.int64)
-        multiples[values < 0] *= -1
-        return _codebook(multiples, step or 1.0, values.dtype)
+        most = self.most(clusters)
+        top, _ = magnitudes(values)
+        step = (top and top * _best_step(values, top, most)) or 1.0
+        multiples = [np.empty(0, np.int16)]
+        for part in chunks(values):
+            nearest = np.clip(np.rint(np.abs(part) / values.dtype.type(step)), 1, most)
+            multiples.append(np.where(part < 0, -nearest, nearest).astype(np.int16))
+        return _codebook(np.concatenate(multiples), step, values.dtype)
+
+    def most(self, clusters: int | None) -> int:
+        """Half the number of values."""
+        return (2 ** self.bits[0] if clusters is None else clusters) // 2
+
+    def steps(self, sizes: npt.NDArray[np.floating], rows: Rows, clusters: int | None) -> Sizes:
+        """The step of each row whose multiples are nearest to its sizes on the whole."""
+        most = self.most(clusters)
+        best, least = np.ones(len(rows.counts)), np.full(len(rows.counts), np.inf)
+        for factors in (_COARSE, _FINE):
+            start = best
+            for factor in factors:
+                steps = factor * start / most
+                spread = rows.spread(steps).astype(sizes.dtype)
+                errors = rows.sums((sizes - spread * _nearest(sizes, spread, most)) ** 2)
+                best, least = np.where(errors < least, factor * start, best), np.minimum(errors, least)
+        chosen = _nearest(sizes, rows.spread(best / most), most)
+        return rows.sums(sizes * chosen) / rows.sums(chosen * chosen)
 
 
-def _best_step(sizes: npt.NDArray[np.floating], most: int) -> float:
-    """The step, as a part of the largest size 1, whose multiples 1..most are nearest to the sizes on the whole."""
-    counts, edges = np.histogram(sizes, _BINS, (0.0, 1.0))
+def _best_step(values: npt.NDArray[np.floating], top: float, most: int) -> float:
+    """The step, as a part of the largest size, whose multiples 1..most are nearest to the sizes on the whole."""
+    edges = np.linspace(0.0, 1.0, _BINS + 1)
+    parts = (np.abs(part) / values.dtype.type(top) for part in chunks(values))
+    counts = sum((np.histogram(part, _BINS, (0.0, 1.0))[0] for part in parts), np.zeros(_BINS, np.int64))
     used = counts > 0
     middles, counts = ((edges[1:] + edges[:-1]) / 2)[used], counts[used]
     steps = _CANDIDATES / most
@@ -73,12 +91,14 @@ def _best_step(sizes: npt.NDArray[np.floating], most: int) -> float:
     return float(np.sum(counts * middles * chosen) / np.sum(counts * chosen * chosen))
 
 
-def _nearest(sizes: Sizes, step: float, most: int) -> Sizes:
+def _nearest(
+    sizes: npt.NDArray[np.floating], step: float | npt.NDArray[np.floating], most: int
+) -> npt.NDArray[np.floating]:
     return np.clip(np.rint(sizes / step), 1, most)
 
 
-def _codebook(multiples: npt.NDArray[np.int64], step: float, dtype: np.dtype[Any]) -> Codebook:
-    used, labels = np.unique(multiples, return_inverse=True)
+def _codebook(multiples: npt.NDArray[np.int16], step: float, dtype: np.dtype[Any]) -> Codebook:
+    labels, used = numbered(multiples)
     centroids = Grid(dtype.type(step), used).centroids()
     distinct, places = np.unique(centroids, return_inverse=True)
     return Codebook(typed(places[labels], len(distinct)), distinct)

@@ -5,7 +5,21 @@ members); here the reader builds the records anew from what it read and takes on
 """
 
 from cnet.sealed_npz.reader import Reader, Source, file_sha256
-from cnet.sealed_npz.records import MEMBERS, Entry, Packed
+from cnet.sealed_npz.records import APART, CHUNK, JOINED, Entry, Form, Packed
+from cnet.sealed_npz.span import Span, Stored
 from cnet.sealed_npz.writer import Writer
 
-__all__ = ["MEMBERS", "Entry", "Packed", "Reader", "Source", "Writer", "file_sha256"]
+__all__ = [
+    "APART",
+    "CHUNK",
+    "JOINED",
+    "Entry",
+    "Form",
+    "Packed",
+    "Reader",
+    "Source",
+    "Span",
+    "Stored",
+    "Writer",
+    "file_sha256",
+]

@@ -5,23 +5,25 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from cnet.sealed_npz.records import WIDE, Entry, Packed, directory, npy_header
+from cnet.sealed_npz.records import APART, WIDE, Entry, Form, Packed, chunk_digest, directory
 
 _TRY_ALL = 2**26  # members up to this size are deflated in each of _STRATEGIES
 _STRATEGIES = (zlib.Z_DEFAULT_STRATEGY, zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE)
-_CHUNK = 2**20
+_PIECE = 2**20
 
 
 class Writer:
     """Writes members one after the other to a seekable file that is empty; ``seal`` ends it."""
 
-    def __init__(self, file: BinaryIO, wide: int = WIDE) -> None:
+    def __init__(self, file: BinaryIO, form: Form = APART, wide: int = WIDE) -> None:
         self._file = file
+        self._form = form
         self._wide = wide
         self._entries: list[Entry] = []
         self._skeleton = hashlib.sha256()
@@ -30,7 +32,7 @@ class Writer:
         """One member that holds the bytes of all ``arrays`` as one array of type ``descr``."""
         parts = [np.ascontiguousarray(array).reshape(-1).view(np.uint8) for array in arrays]
         length = sum(len(part) for part in parts) // np.dtype(descr).itemsize
-        raw = [memoryview(npy_header(descr, length)), *(part.data for part in parts)]
+        raw = [memoryview(self._form.npy_header(descr, length)), *(part.data for part in parts)]
         entry = Entry(name, _crc(raw), 0, sum(len(part) for part in raw), self._file.tell())
         self._file.write(entry.local(self._wide))
         digest = hashlib.sha256()
@@ -43,17 +45,40 @@ class Writer:
         self._entries.append(Entry(name, entry.crc, packed, entry.size, entry.offset))
         return Packed(descr, length, digest.hexdigest()[:32])
 
+    def add_stored(self, name: str, length: int, chunks: Iterable[bytes]) -> tuple[str, ...]:
+        """One member of bytes that are not deflated.
+
+        Args:
+            name: the member.
+            length: of all chunks together.
+            chunks: the bytes, CHUNK at a time; the last may be shorter.
+
+        Returns:
+            the digest of each chunk.
+        """
+        header = self._form.npy_header("|u1", length)
+        size = len(header) + length
+        entry = Entry(name, 0, size, size, self._file.tell(), deflated=False)
+        self._file.write(entry.local(self._wide) + header)
+        crc, digests = zlib.crc32(header), []
+        for chunk in chunks:
+            crc = zlib.crc32(chunk, crc)
+            digests.append(chunk_digest(chunk))
+            self._file.write(chunk)
+        self._entries.append(replace(entry, crc=crc))
+        return tuple(digests)
+
     def seal(self) -> tuple[Entry, ...]:
         """Write local headers, directory and seal; the members as they are in the file."""
         start = self._file.tell()
-        end = directory(self._entries, start, self._wide)
+        end = directory(self._entries, start, self._wide, self._form.seal)
         for entry in self._entries:
             self._file.seek(entry.offset)
             self._file.write(entry.local(self._wide))
             self._skeleton.update(entry.local(self._wide))
         self._file.seek(start)
         self._skeleton.update(end)
-        self._file.write(end + self._skeleton.hexdigest().encode())
+        self._file.write(end + self._form.sealed(self._skeleton.digest()))
         return tuple(self._entries)
 
 
@@ -78,6 +103,6 @@ def _deflated(parts: Sequence[memoryview], size: int) -> Iterator[bytes]:
 def _stream(parts: Sequence[memoryview], strategy: int) -> Iterator[bytes]:
     packer = zlib.compressobj(9, zlib.DEFLATED, -15, 8, strategy)
     for part in parts:
-        for start in range(0, len(part), _CHUNK):
-            yield packer.compress(part[start : start + _CHUNK])
+        for start in range(0, len(part), _PIECE):
+            yield packer.compress(part[start : start + _PIECE])
     yield packer.flush()

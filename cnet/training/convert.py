@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
+from torch.nn.utils.parametrize import register_parametrization
 
 from cnet import dtypes
+from cnet.products import shape_of
 from cnet.training.architectures import Architecture
 from cnet.training.assemble import assemble
 from cnet.training.match import check_match, mismatch, output_count
@@ -29,16 +31,19 @@ def to_module(
 ) -> nn.Module:
     """A float32 module on the CPU that holds ``weights``; tied tensors share one parameter.
 
+    Of tensors that are kept as factors the factors are its parameters, and the net computes with their product.
+
     Raises:
         ArchitectureMismatchError: names, shapes or kinds of numbers are not the architecture's.
         DatasetError: the net has fewer outputs than the data set has classes.
         SpecError: the images are too small.
 
     """
-    shapes = {tensor.name: tensor.shape for tensor in weights}
+    shapes = _shapes(weights)
     check_match(architecture, input_shape, classes, shapes)
     outputs = output_count(architecture, input_shape, shapes) or classes
     module = fresh(architecture, input_shape, outputs, seed=0)
+    _factor(module, weights)
     state = module.state_dict()
     _check_kinds(architecture, weights, state)
     _tie(module, weights)
@@ -79,6 +84,37 @@ def _check_kinds(architecture: Architecture, weights: Weights, state: Mapping[st
     ]
     if wrong:
         raise mismatch(architecture.name, (), (), wrong)
+
+
+def _shapes(weights: Weights) -> dict[str, tuple[int, ...]]:
+    """The tensors of the net, products in place of their factors."""
+    shapes = {tensor.name: tensor.shape for tensor in weights}
+    for product in weights.products:
+        shapes[product.name] = shape_of(shapes.pop(product.left), shapes.pop(product.right))
+    return shapes
+
+
+def _factor(module: nn.Module, weights: Weights) -> None:
+    """Put factors in place of the parameters that ``weights`` have as products."""
+    for product in weights.products:
+        owner, _, attribute = product.name.rpartition(".")
+        parametrization = _Product(weights[product.left].shape[1])
+        register_parametrization(module.get_submodule(owner), attribute, parametrization)
+
+
+class _Product(nn.Module):
+    """``left`` times ``right``, whose first dimension is the rank."""
+
+    def __init__(self, rank: int) -> None:
+        super().__init__()
+        self._rank = rank
+
+    def forward(self, left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        return (left @ right.flatten(1)).reshape(left.shape[0], *right.shape[1:])
+
+    def right_inverse(self, weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Room for the factors, which are filled in afterwards."""
+        return weight.new_zeros(weight.shape[0], self._rank), weight.new_zeros(self._rank, *weight.shape[1:])
 
 
 def _tie(module: nn.Module, weights: Weights) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -65,9 +65,24 @@ class Hooks:
         outputs: Tensor = functional_call(self._module, dict(replaced), (images,)) if replaced else self._module(images)
         return outputs
 
-    def penalty(self) -> Tensor | None:
-        """What is added to the task loss."""
-        return self._method.penalty(self._weights, self._moment)
+    @property
+    def steady(self) -> bool:
+        """Whether all steps of an epoch do the same to the device."""
+        return self._method.steady
+
+    def backward(self, task: Tensor) -> Tensor:
+        """Leave the gradients of the task loss and of what the method adds to it; their sum, without a graph."""
+        with torch.no_grad():
+            known = self._method.penalty_and_gradient(self._weights, self._moment)
+        if known is None:
+            penalty = self._method.penalty(self._weights, self._moment)
+            loss = task if penalty is None else task + penalty
+            loss.backward()  # type: ignore[no-untyped-call]
+            return loss.detach()
+        task.backward()  # type: ignore[no-untyped-call]
+        value, gradients = known
+        _add(list(self._weights.values()), gradients)
+        return task.detach() + value
 
     @torch.no_grad()
     def after_step(self) -> None:
@@ -89,3 +104,13 @@ class Hooks:
         """Take back what ``state_dict`` gave."""
         for name, tensor in self._auxiliary.items():
             tensor.copy_(state[name])
+
+
+def _add(weights: Sequence[Parameter], gradients: Sequence[Tensor]) -> None:
+    """Add ``gradients`` to those of the weights, in few launches."""
+    pairs = list(zip(weights, gradients, strict=True))
+    for weight, gradient in pairs:
+        if weight.grad is None:  # the net does not use it
+            weight.grad = torch.zeros_like(gradient)
+    if pairs:
+        torch._foreach_add_([weight.grad for weight in weights if weight.grad is not None], list(gradients))

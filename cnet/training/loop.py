@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,7 @@ from cnet.training.compressibility import compressibility
 from cnet.training.hooks import Hooks
 from cnet.training.optimize import learning_rate, make_optimizer
 from cnet.training.recover import Free
+from cnet.training.replay import Steps
 from cnet.training.stage import Stage
 from cnet.training.task import Task
 
@@ -38,6 +40,7 @@ class Loop:
         pinning: what ties the weights down.
         hooks: the stage's method, at work on the module.
         task: what the net is to learn.
+        steps: how the work of a step reaches the device.
 
     """
 
@@ -49,6 +52,7 @@ class Loop:
     pinning: Free
     hooks: Hooks
     task: Task
+    steps: Steps
 
     def run(self, identity: str, on_fraction: OnFraction) -> None:
         """All epochs that are left.
@@ -66,7 +70,10 @@ class Loop:
         optimizer = make_optimizer(training.optimizer, self.pinning.parameters(self.module), self.hooks.parameters())
         first = self._resume(optimizer, identity)
         for epoch in range(first, training.epochs):
-            self._epoch(optimizer, epoch, on_fraction)
+            try:
+                self._epoch(optimizer, epoch, on_fraction)
+            finally:
+                self.steps.end()
             if file is not None:
                 state.save(file, identity, self._progress(optimizer, epoch + 1))
         self.pinning.at(1.0)
@@ -97,6 +104,7 @@ class Loop:
         random = generator(training.seed, self.stage.name, epoch)
         count = batch_count(len(self.images), training.batch_size)
         tally = Tally(self.images.x.device)
+        self.steps.begin(partial(self._gradients, optimizer, tally))
         self.hooks.begin(epoch)
         self.pinning.begin()
         self.module.train()
@@ -106,27 +114,27 @@ class Loop:
             _set_rate(optimizer, learning_rate(training, epoch, index / count))
             self.hooks.at(index / count)
             self.pinning.at((epoch + index / count) / training.epochs)
-            self._step(optimizer, tally, x, y)
+            self._step(optimizer, x, y)
             if index % _LOOK_EVERY == _LOOK_EVERY - 1:
                 self._check_finite(epoch, tally.total)
             on_fraction((epoch + (index + 1) / count) / training.epochs)
         self._check_finite(epoch, tally.total, *self._totals())
         self._report(epoch, tally)
 
-    def _step(self, optimizer: torch.optim.Optimizer, tally: Tally, x: Tensor, y: Tensor) -> None:
-        half = self.stage.training.precision == "bfloat16"
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=half):
-            outputs = self.hooks.forward(x)
-        task = self.task.loss(x, outputs.float(), y)
-        penalty = self.hooks.penalty()
-        loss = task if penalty is None else task + penalty
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+    def _step(self, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor) -> None:
+        self.steps(x, y)
         self.pinning.before_step()
         optimizer.step()
         self.hooks.after_step()
         self.pinning.after_step()
-        tally.add(loss, outputs, y)
+
+    def _gradients(self, optimizer: torch.optim.Optimizer, tally: Tally, x: Tensor, y: Tensor) -> None:
+        half = self.stage.training.precision == "bfloat16"
+        with torch.autocast(x.device.type, torch.bfloat16, enabled=half):
+            outputs = self.hooks.forward(x)
+        task = self.task.loss(x, outputs.float(), y)
+        optimizer.zero_grad(set_to_none=True)
+        tally.add(self.hooks.backward(task), outputs, y)
 
     def _totals(self) -> list[Tensor]:
         """Scalars that are finite only where all weights and running statistics are."""
@@ -142,7 +150,7 @@ class Loop:
             )
 
     def _report(self, epoch: int, tally: Tally) -> None:
-        loss, accuracy = tally.means()
+        loss, accuracy = tally.means(len(self.images))
         values = {
             "phase": self.stage.name,
             "epoch": epoch + 1,
@@ -160,22 +168,20 @@ class Loop:
 
 
 class Tally:
-    """Sums over an epoch that stay on the device."""
+    """Sums over an epoch that stay on the device: a replayed step runs no Python that could count."""
 
     def __init__(self, device: torch.device) -> None:
         self.total = torch.zeros((), dtype=torch.float64, device=device)
         self._right = torch.zeros((), dtype=torch.int64, device=device)
-        self._count = 0
 
     def add(self, loss: Tensor, outputs: Tensor, y: Tensor) -> None:
-        """Count one batch in."""
-        self.total += loss.detach() * len(y)
+        """Count one batch in; ``loss`` has no graph."""
+        self.total += loss * len(y)
         self._right += (outputs.detach().argmax(1) == y).sum()
-        self._count += len(y)
 
-    def means(self) -> tuple[float, float]:
-        """Mean loss, and accuracy in percent."""
-        return self.total.item() / self._count, 100 * self._right.item() / self._count
+    def means(self, images: int) -> tuple[float, float]:
+        """Mean loss, and accuracy in percent, where so many images were counted in."""
+        return self.total.item() / images, 100 * self._right.item() / images
 
 
 def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:

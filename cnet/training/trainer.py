@@ -27,6 +27,7 @@ from cnet.training.gradual import Growing
 from cnet.training.hooks import Hooks
 from cnet.training.loop import Loop, OnFraction
 from cnet.training.recover import Free, Pinned
+from cnet.training.replay import Graphs, Replayed, Steps
 from cnet.training.stage import Stage
 from cnet.training.task import Distilled, Task
 from cnet.weights import Selection, Weights
@@ -53,6 +54,7 @@ class Trainer:
         preprocess: scaling of the images; None leaves them as they are.
         selection: which tensors of a fresh net are compressible.
         observer: told of each epoch, asked before each batch whether to stop.
+        replay: on a GPU, whether steps are recorded as CUDA graphs and replayed, where the method allows it.
 
     """
 
@@ -62,6 +64,7 @@ class Trainer:
     preprocess: Preprocess | None = None
     selection: Selection = field(default_factory=Selection)
     observer: Observer = field(default_factory=Silent)
+    replay: bool = True
 
     def initial(self, seed: int) -> Weights:
         """Fresh random weights, all tensors of the net, float32. Raises SpecError where images are too small."""
@@ -148,7 +151,7 @@ class Trainer:
         Raises: as ``train``; TrainingError (``not_finite``) where an output is infinite or no number.
         """
         with numerics(), memory_errors():
-            return evaluate.evaluate(self._module(weights), self._images[1], self._batch_size, self.observer)
+            return evaluate.evaluate(self._module(weights), self._images[1], self._wide_batch, self.observer)
 
     def with_batch_norm_measured(self, weights: Weights) -> Weights:
         """The same weights with batch norm's running statistics measured anew on training images.
@@ -197,11 +200,18 @@ class Trainer:
         parameters = dict(module.named_parameters(remove_duplicate=False))
         trained = {name: parameters[name] for name in weights.compressible if name in parameters}
         hooks = Hooks(stage, module, trained)
-        return Loop(module, trained, self._images[0], stage, self.observer, pinning, hooks, self._task(stage))
+        steps = self._steps(module, hooks, stage)
+        return Loop(module, trained, self._images[0], stage, self.observer, pinning, hooks, self._task(stage), steps)
+
+    def _steps(self, module: nn.Module, hooks: Hooks, stage: Stage) -> Steps:
+        if not (self.replay and hooks.steady and self._device.type == "cuda"):
+            return Steps()
+        parameters = (*module.parameters(), *hooks.parameters())
+        return Replayed(Graphs(self._device), parameters, lambda text: self.observer.log(f"{stage.name}: {text}"))
 
     def _train_loss(self, weights: Weights, stage: Stage) -> float:
         task = self._task(stage)
-        return evaluate.mean_loss(self._module(weights), self._images[0], self._batch_size, self.observer, task)
+        return evaluate.mean_loss(self._module(weights), self._images[0], self._wide_batch, self.observer, task)
 
     def _task(self, stage: Stage) -> Task:
         given = stage.distillation
@@ -209,8 +219,13 @@ class Trainer:
 
     @property
     def _batch_size(self) -> int:
-        """Images at once where nothing is trained."""
+        """Images at once where batch norm is measured."""
         return min(max(self.training.batch_size, 32), 256)
+
+    @property
+    def _wide_batch(self) -> int:
+        """Images at once in evaluation: on a GPU more, since a small net waits for launches there."""
+        return self._batch_size * (4 if self._device.type == "cuda" else 1)
 
     def _module(self, weights: Weights) -> nn.Module:
         shape, classes = self.dataset.input_shape, self.dataset.classes
@@ -251,5 +266,6 @@ def _tensors(module: nn.Module, weights: Weights) -> list[Tensor]:
 
 def _digest(symbols: Symbols) -> str:
     labels = b"" if symbols.labels is None else symbols.labels.tobytes()
-    parts = (np.packbits(symbols.keep).tobytes(), labels, symbols.centroids.tobytes())
+    parts = [np.packbits(symbols.keep).tobytes(), labels, symbols.centroids.tobytes()]
+    parts += [] if symbols.local is None else [repr(symbols.local).encode()]
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()

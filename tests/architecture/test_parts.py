@@ -9,9 +9,11 @@ from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
 from cnet.training.architectures import ARCHITECTURES
 from cnet.training.datasets import DATASETS
+from cnet.transform import TRANSFORMS
 from tests.repository import ROOT
 
 PARTS = {
+    "transform": (TRANSFORMS, ("low_rank",)),
     "methods": (
         METHODS,
         (
@@ -22,7 +24,7 @@ PARTS = {
         ),
     ),
     "prune": (PRUNERS, ("lamp", "magnitude", "obd")),
-    "quantize": (QUANTIZERS, ("ecsq", "kmeans", "none", "uniform")),
+    "quantize": (QUANTIZERS, ("binary", "ecsq", "kmeans", "none", "uniform", "universal")),
     "encode": (ENCODERS, ("compact", "huffman", "npz")),
     "training/architectures": (
         ARCHITECTURES,

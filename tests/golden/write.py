@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from cnet import trellis
 from cnet.bundle import Bundle, open_bundle, write_bundle
 from cnet.encode import ENCODERS, compact
+from cnet.local import Dither, Scales
 from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
 
@@ -59,7 +61,24 @@ def larger_net(*, path: bool) -> tuple[Weights, Symbols]:
     return weights, Symbols(signed != 0, labels.astype(np.uint8), used.astype(np.float32) * np.float32(0.0625))
 
 
+def unquantized_net() -> tuple[Weights, Symbols]:
+    """The larger net with the values of what is kept in place of labels."""
+    weights, symbols = larger_net(path=False)
+    return weights, Symbols(symbols.keep, None, symbols.vector()[symbols.keep])
+
+
+def local_net(name: str) -> tuple[Weights, Symbols]:
+    """The first net, a dither behind its labels or a factor for each of its eight rows."""
+    weights, symbols = net()
+    sizes = np.array([18] * 3 + [7] * 5, np.int64)
+    factors = (np.arange(8) * 5 % 8 + 1).astype(np.float32) / 4
+    return weights, replace(symbols, local=Dither(2019, 0.1) if name == "dither" else Scales(factors, sizes))
+
+
 NETS = {
+    "dither": lambda: local_net("dither"),
+    "scales": lambda: local_net("scales"),
+    "values": unquantized_net,
     "walk": lambda: larger_net(path=False),
     "quick": lambda: larger_net(path=False),
     "trellis": lambda: larger_net(path=True),

@@ -16,5 +16,5 @@ router = APIRouter(prefix="/v1/catalogue", tags=["catalogue"], responses=PROBLEM
 
 @router.get("", operation_id="get_catalogue", summary="List what a job can be made of", response_model=Catalogue)
 def get(core: Core) -> dict[str, Any]:
-    """Methods, pruners, quantizers, encoders, architectures, data sets, each with its parameters; and the limits."""
+    """Every part that a job can name, kind by kind, each with its parameters; and the limits."""
     return service.catalogue(core.settings)

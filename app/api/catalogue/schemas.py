@@ -31,6 +31,7 @@ class Limits(BaseModel):
 class Catalogue(BaseModel):
     """All parts by kind, each sorted by name; and the server's limits."""
 
+    transforms: list[Part]
     methods: list[Part]
     pruners: list[Part]
     quantizers: list[Part]

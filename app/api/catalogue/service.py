@@ -11,11 +11,13 @@ from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
 from cnet.training.architectures import ARCHITECTURES
 from cnet.training.datasets import DATASETS
+from cnet.transform import TRANSFORMS
 
 
 def catalogue(settings: Settings) -> dict[str, Any]:
     """All parts, and the limits."""
     return {
+        "transforms": TRANSFORMS.describe(),
         "methods": METHODS.describe(),
         "pruners": PRUNERS.describe(),
         "quantizers": QUANTIZERS.describe(),

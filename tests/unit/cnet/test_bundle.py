@@ -291,8 +291,8 @@ def test_junk_is_refused(content: bytes) -> None:
 def test_a_newer_version_is_named_in_the_refusal(tmp_path: Path) -> None:
     """A bundle of a later release asks for one."""
     content = content_of(tmp_path, net(), compress(net(), 0.5, 4))
-    with pytest.raises(BundleError, match="format version 3") as error:
-        open_bundle(forged(content, lambda document: document.update(version=3, news=[])))
+    with pytest.raises(BundleError, match="format version 4") as error:
+        open_bundle(forged(content, lambda document: document.update(version=4, news=[])))
 
     assert error.value.code == "bundle_version"
 

@@ -73,6 +73,10 @@ def test_options_that_would_be_ignored_are_refused(part: dict[str, Any], loc: tu
         {"checkpoint": "ckpt_1", "architecture": {"name": "resnet20"}},
         {"checkpoint": "ckpt_1", "training": {"epochs": 3}},
         {"checkpoint": "ckpt_1", "method": {"name": "none"}},
+        {"checkpoint": "ckpt_1", "method": {"name": "cnet"}},
+        {"checkpoint": "ckpt_1", "method": {"name": "cnet", "layers": {"*": 0.1}}},
+        {"checkpoint": "ckpt_1", "method": {"name": "rate"}},
+        {"checkpoint": "ckpt_1", "method": {"name": "l1", "lambda": 0.1}},
         {"checkpoint": "ckpt_1", "target": {"max_accuracy_drop": 1.0}},
         {"checkpoint": "ckpt_1", "baseline": {"epochs": 1}, **TRAINED},
     ],
@@ -95,16 +99,41 @@ def test_null_part_and_left_out_part_mean_the_same(part: str) -> None:
     assert JobSpec.parse({**TRAINED, part: None}).resolved() == JobSpec.parse(TRAINED).resolved()
 
 
-def test_grid_of_ecsq_is_not_trained() -> None:
+@pytest.mark.parametrize(
+    "quantize", [{"name": "ecsq"}, {"name": "uniform", "scope": "channel"}, {"name": "binary", "scope": "channel"}]
+)
+def test_grids_are_not_trained(quantize: dict[str, str]) -> None:
     """Asking for it is refused; the default is none, also when the resolved spec is read back."""
-    ecsq = {**TRAINED, "quantize": {"name": "ecsq"}}
+    spec = {**TRAINED, "quantize": quantize}
 
-    resolved = JobSpec.parse({**ecsq, "recover": {"epochs": 3}}).resolved()
+    resolved = JobSpec.parse({**spec, "recover": {"epochs": 3}}).resolved()
 
     assert resolved.recover is not None
     assert resolved.recover.centroid_epochs == 0
     assert JobSpec.parse(resolved.to_json()) == resolved
-    assert list(_refusal({**ecsq, "recover": {"centroid_epochs": 2}})) == [()]
+    assert list(_refusal({**spec, "recover": {"centroid_epochs": 2}})) == [()]
+
+
+@pytest.mark.parametrize("name", ["kmeans", "uniform", "binary", "universal"])
+def test_shared_values_are_trained_unless_the_job_says_otherwise(name: str) -> None:
+    """The values of a net or of its layers move with their members, behind a dither too."""
+    resolved = JobSpec.parse({**TRAINED, "quantize": {"name": name}}).resolved()
+
+    assert resolved.recover is not None
+    assert resolved.recover.centroid_epochs > 0
+
+
+def test_cnet_with_a_lambda_needs_no_data() -> None:
+    """It makes the zeros then: nothing more is pruned, unless the job says so; the resolved spec reads back."""
+    method = {"name": "cnet", "lambda": 0.3}
+
+    alone = JobSpec.parse({**ALONE, "method": method}).resolved()
+    pruned = JobSpec.parse({**ALONE, "method": method, "prune": {"name": "lamp"}}).resolved()
+
+    assert alone.prune is not None
+    assert pruned.prune is not None
+    assert (alone.prune.sparsity, pruned.prune.sparsity) == ((0.0,), (0.9,))
+    assert JobSpec.parse(alone.to_json()) == alone
 
 
 def test_number_stands_where_a_list_may() -> None:

@@ -60,7 +60,7 @@ def test_database_that_is_gone(bench: Bench) -> None:
 def test_catalogue(bench: Bench) -> None:
     """All parts with their parameters, and the limits."""
     catalogue = bench.client.get("/v1/catalogue").json()
-    kinds = {"methods", "pruners", "quantizers", "encoders", "architectures", "datasets"}
+    kinds = {"transforms", "methods", "pruners", "quantizers", "encoders", "architectures", "datasets"}
     assert set(catalogue) == {*kinds, "limits"}
     assert [row["name"] for row in catalogue["architectures"]] == list(ARCHITECTURES.names())
     assert [row["name"] for row in catalogue["encoders"]] == list(ENCODERS.names())

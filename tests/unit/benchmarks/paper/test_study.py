@@ -41,7 +41,7 @@ def test_the_papers_rows_are_made_its_way() -> None:
         assert job.spec["recover"] == {"epochs": 0, "centroid_epochs": 0, "reestimate_batch_norm": False}
         assert job.spec["training"]["epochs"] == 0
         assert job.spec["encode"] == {"name": "npz"}
-        assert "gradual" not in job.spec["prune"]
+        assert job.spec["prune"]["gradual"] == {"epochs": 0}
 
 
 def test_a_digest_follows_from_all_that_came_before() -> None:

@@ -9,8 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cnet.errors import CheckpointError, SpecError
-from cnet.quantize import QUANTIZERS, Codebook
-from cnet.quantize._intervals import Points, _cost, _optimal_partition
+from cnet.quantize import QUANTIZERS, Codebook, _points
+from cnet.quantize._exchange import improved
+from cnet.quantize._nearest import nearest
+from cnet.quantize._points import Points
+from cnet.quantize._programme import optimal_partition
+from cnet.quantize._sums import cost
 from tests.unit.cnet.quantize.oracle import best_cost
 
 KMEANS = QUANTIZERS.create("kmeans")
@@ -87,7 +91,7 @@ def test_large_inputs_are_within_half_a_percent_of_the_optimum(shape: str, clust
         scaled, counts = scaled[order], counts[order]
     else:
         counts = points.counts
-    optimum = _cost(scaled, counts, _optimal_partition(scaled, counts, clusters))
+    optimum = cost(scaled, counts, optimal_partition(scaled, counts, clusters))
 
     codebook = KMEANS.quantize(values, clusters)
 
@@ -208,3 +212,63 @@ def test_float64_centroids_only_where_float32_cannot_hold_them(values: npt.NDArr
 
     np.testing.assert_array_equal(codebook.centroids[codebook.labels], values)
     assert codebook.centroids.dtype == np.float64
+
+
+@pytest.mark.parametrize("clusters", [16, 100])
+def test_groups_of_many_values_lose_next_to_nothing(clusters: int) -> None:
+    """Beyond 2^16 values the programme sees groups of them; the error stays that of the optimum."""
+    values = np.random.default_rng(4).laplace(size=70_000).astype(np.float32)
+    values = values[np.abs(values) > 0.01]
+    assert len(values) > 2**16
+    points = Points.of(values)
+    positions = points.values.astype(np.float64)
+    optimum = cost(positions, points.counts, optimal_partition(positions, points.counts, clusters))
+
+    codebook = KMEANS.quantize(values, clusters)
+
+    decoded = codebook.centroids[codebook.labels].astype(np.float64)
+    assert float(np.sum((decoded - values) ** 2)) <= 1.005 * optimum
+
+
+def test_clumps_with_the_wrong_number_of_centroids_are_set_right() -> None:
+    """From a start that gives half of 40 clumps two centroids and the rest none, exchanges find one for each."""
+    centres = np.arange(40.0)
+    positions = (centres[:, None] + np.linspace(-0.01, 0.01, 50)).reshape(-1)
+    positions -= positions.mean()
+    counts = np.ones(len(positions))
+    starts = np.arange(0, 1000, 25).astype(np.intp)
+
+    better = improved(positions, counts, starts, 40)
+
+    np.testing.assert_array_equal(better, np.arange(0, 2000, 50))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=40),
+    st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=300, unique=True),
+    st.integers(0, 9),
+)
+def test_the_table_finds_what_a_search_finds(some: list[float], centroids: list[float], seed: int) -> None:
+    """Labels of many values are those of a search among the middles, ties and zeros of both signs included."""
+    places = np.unique(np.asarray(centroids, np.float32))
+    values = np.concatenate([np.asarray(some, np.float32), np.float32([0.0, -0.0]), places])
+    many = np.random.default_rng(seed).choice(values, 2**14 + 1)
+
+    labels = nearest(many, places)
+
+    middles = places[:-1].astype(np.float64) / 2 + places[1:].astype(np.float64) / 2
+    np.testing.assert_array_equal(labels, np.searchsorted(middles, many.astype(np.float64), side="left"))
+
+
+def test_chunks_of_values_make_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups do not depend on how many values are sorted at a time, but for the rounding of their means."""
+    values = np.random.default_rng(5).normal(size=5000).astype(np.float32)
+    whole = Points.coarse(values)
+    monkeypatch.setattr(_points, "_CHUNK", 700)
+
+    parts = Points.coarse(values)
+
+    np.testing.assert_array_equal(parts.counts, whole.counts)
+    np.testing.assert_allclose(parts.values, whole.values, rtol=1e-12)
+    assert np.all(np.diff(parts.values) > 0)

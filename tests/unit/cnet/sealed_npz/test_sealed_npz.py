@@ -18,7 +18,7 @@ LABELS = np.zeros(3000, np.uint16)
 def sealed(wide: int = records.WIDE) -> tuple[bytes, dict[str, Packed]]:
     """A file of two members and an empty object for a manifest."""
     file = io.BytesIO()
-    writer = Writer(file, wide)
+    writer = Writer(file, wide=wide)
     packed = {"mask": writer.add("mask", "|u1", [MASK]), "labels": writer.add("labels", "<u2", [LABELS])}
     writer.add("manifest", "|u1", [np.frombuffer(b"{}", np.uint8)])
     writer.seal()
@@ -94,7 +94,7 @@ def test_a_member_swapped_for_another_of_the_same_size_is_refused() -> None:
 def test_npy_headers_are_those_that_numpy_reads() -> None:
     """The header of any length is 128 bytes and NumPy agrees with it."""
     for length in (0, 1, 10**18):
-        header = io.BytesIO(records.npy_header("<u2", length))
+        header = io.BytesIO(records.APART.npy_header("<u2", length))
         assert len(header.getvalue()) == 128
         assert np.lib.format.read_magic(header) == (1, 0)
         assert np.lib.format.read_array_header_1_0(header) == ((length,), False, np.dtype("<u2"))

@@ -8,29 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cnet.errors import StoppedError
+from cnet.quantize import QUANTIZERS
 from cnet.symbols import Symbols
-from cnet.training.centroids import Shared, sorted_symbols
+from cnet.training.centroids import Shared, Sums, sorted_symbols
 from cnet.training.config import Optimizer
 from cnet.training.trainer import Stage, Trainer
 from cnet.weights import Weights
-from tests.small_training import Recorder, small_trainer, small_training
+from tests.small_training import Recorder, coarse, small_trainer, small_training
 
 SETTINGS = [
     Optimizer(name="adam", learning_rate=0.003),
     Optimizer(name="sgd", learning_rate=0.05),
 ]
-
-
-def coarse(weights: Weights) -> Symbols:
-    """Half of the weights pruned, the others rounded to eight values."""
-    vector = weights.vector()
-    keep = np.abs(vector) > np.median(np.abs(vector))
-    edges = np.quantile(vector[keep], np.arange(1, 8) / 8)
-    labels = np.searchsorted(edges, vector[keep]).astype(np.uint8)
-    centroids = np.array([vector[keep][labels == k].mean() for k in range(8)], np.float32)
-    return Symbols(keep, labels, centroids)
 
 
 def trained_net(trainer: Trainer) -> Weights:
@@ -125,6 +118,18 @@ def test_gradient_is_the_sum_over_members_by_their_number() -> None:
     assert centroids.grad.tolist() == [(1 + 5) / 2, (2 + 3 + 4) / 3]
 
 
+@given(st.integers(0, 2**31), st.integers(1, 9), st.sampled_from([1, 300, 70_000]))
+@settings(max_examples=20, deadline=None)
+def test_sums_by_label_are_those_of_bincount(seed: int, count: int, entries: int) -> None:
+    """In rows, rows of rows, and rows of those; labels without entries give 0, and the last label counts nowhere."""
+    random = np.random.default_rng(seed)
+    labels = random.choice(count + 1, entries, p=random.dirichlet(np.full(count + 1, 0.3)))
+    values = random.standard_normal(entries)
+    sums = Sums(labels, count, torch.device("cpu"))(torch.from_numpy(values))
+    expected = np.bincount(labels, values, minlength=count + 1)[:count]
+    np.testing.assert_allclose(sums.numpy(), expected, rtol=1e-9, atol=1e-9)
+
+
 def test_centroids_that_meet_become_one() -> None:
     """Sorted, merged, labels following, minus zero made zero."""
     symbols = Symbols(np.ones(5, np.bool_), np.array([0, 1, 2, 3, 1], np.uint8), np.arange(4, dtype=np.float32))
@@ -151,3 +156,39 @@ def test_centroids_of_a_float64_net_stay_float64() -> None:
     """The type of the codebook does not change in training."""
     symbols = Symbols(np.ones(2, np.bool_), np.array([0, 1], np.uint8), np.array([0.5, 1.5]))
     assert sorted_symbols(symbols, np.array([0.25, 1.0], np.float32)).centroids.dtype == np.float64
+
+
+def test_dither_stays_while_centroids_move() -> None:
+    """Every kept weight is its centroid less its own dither, before, while and after; the training loss falls."""
+    trainer = small_trainer()
+    net = trained_net(trainer)
+    vector = net.vector()
+    keep = np.abs(vector) > np.median(np.abs(vector))
+    symbols = QUANTIZERS.create("universal", step=1.5).symbols(vector, keep, None)
+    tensors = [torch.zeros(net[name].shape) for name in net.compressible]
+
+    Shared(tensors, symbols)
+    flat = torch.cat([part.reshape(-1) for part in tensors]).numpy()
+    np.testing.assert_allclose(flat, symbols.vector(), atol=1e-6)
+
+    tuned, moved = trainer.train_centroids(net, symbols, Stage("centroids", small_training(optimizer=SETTINGS[0])))
+    on_train = replace(trainer, dataset=replace(trainer.dataset, x_test=trainer.dataset.x_train))
+    assert moved.local == symbols.local
+    assert moved.labels is not None
+    assert not np.array_equal(moved.centroids, symbols.centroids)
+    assert np.array_equal(tuned.vector(), moved.vector())
+    assert np.array_equal(moved.keep, keep)
+    assert on_train.evaluate(tuned).loss < on_train.evaluate(net.with_vector(symbols.vector())).loss
+    shifts = moved.vector()[keep] - symbols.vector()[keep]
+    for label in range(len(symbols.centroids)):  # all that share a value moved by as much
+        assert np.ptp(shifts[symbols.labels == label]) < 1e-6
+
+
+def test_centroids_that_rows_scale_are_refused() -> None:
+    """They are no shared values; the job spec does not ask for it."""
+    symbols = QUANTIZERS.create("binary", scope="channel").symbols(
+        np.ones(6, np.float32), np.ones(6, bool), None, [(2, 3)]
+    )
+
+    with pytest.raises(ValueError, match="scales"):
+        Shared([torch.zeros(2, 3)], symbols)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from cnet.training.compressibility import compressibility, layerwise
+from cnet.training.compressibility import compressibility, layerwise, value_and_gradient
 
 SHAPES = ((3, 4), (5,), (2, 1, 3, 3), (1, 1))
 seeds = st.integers(0, 2**31)
@@ -202,3 +202,47 @@ def test_non_contiguous_weights_get_their_gradient_in_place() -> None:
     (expected,) = torch.autograd.grad(compressibility([plain]), [plain])
     (gradient,) = torch.autograd.grad(compressibility([turned]), [turned])
     torch.testing.assert_close(gradient, expected)
+
+
+def differentiated(weights: list[Tensor], strength: float) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """What autograd makes of the loss times ``strength``."""
+    loss = strength * compressibility(weights)
+    return loss, torch.autograd.grad(loss, weights)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("exponent", [-6, 0, 4])
+def test_value_and_gradient_without_autograd_are_the_same(dtype: torch.dtype, exponent: int) -> None:
+    """In the weights' types, shapes and strides; a million times the strength is a million times the gradient."""
+    weights = [(tensor.detach() * 10.0**exponent).to(dtype).requires_grad_() for tensor in parts(5)]
+    weights.append(weights[0].detach().t().requires_grad_())
+    for strength in (0.045, 45_000.0):
+        expected, slopes = differentiated(weights, strength)
+        value, gradients = value_and_gradient(weights, strength)
+        assert (value.dtype, value.requires_grad) == (expected.dtype, False)
+        assert value.item() == pytest.approx(expected.item(), rel=1e-6)
+        for ours, theirs, weight in zip(gradients, slopes, weights, strict=True):
+            assert (ours.dtype, ours.stride()) == (dtype, weight.stride())
+            torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("scale", [1e-38, 1e-30, 1e30, 1e38])
+def test_extreme_scales_stay_in_range_without_autograd(scale: float) -> None:
+    """As with it."""
+    weights = (torch.tensor([1.0, -2.0, 0.0, 3.0], dtype=torch.float64) * scale).float().requires_grad_()
+    wide = weights.detach().double().requires_grad_()
+    expected = naive([wide])
+    (theirs,) = torch.autograd.grad(expected, [wide])
+    value, (ours,) = value_and_gradient([weights], 1.0)
+    assert value.item() == pytest.approx(expected.item(), rel=1e-6)
+    torch.testing.assert_close(ours.double() * scale, theirs * scale, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_zero_weights_and_none_have_no_gradient(dtype: torch.dtype) -> None:
+    """Neither do empty tensors."""
+    value, gradients = value_and_gradient([torch.zeros(3, dtype=dtype), torch.zeros((0, 2), dtype=dtype)], 0.5)
+    assert value.item() == 0
+    assert [gradient.tolist() for gradient in gradients] == [[0, 0, 0], []]
+    value, gradients = value_and_gradient([], 0.5)
+    assert (value.item(), gradients) == (0, [])

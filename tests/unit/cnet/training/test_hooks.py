@@ -13,7 +13,9 @@ import torch
 
 from cnet.errors import StoppedError
 from cnet.methods import METHODS, Method, Moment
+from cnet.methods.cnet import Cnet
 from cnet.training.config import Optimizer
+from cnet.training.hooks import Hooks
 from cnet.training.trainer import Stage
 from tests.small_training import Recorder, same_bits, small_trainer, small_training
 
@@ -125,3 +127,45 @@ def test_auxiliary_parameters_do_not_decay_and_after_step_is_called_each_step() 
     made = Stage("finetune", small_training(optimizer=optimizer), Kept())
     vector = trainer.train(trainer.initial(0), made).vector()
     assert vector[:2].tolist() == [12.0, 1.0]
+
+
+_STRONG = METHODS.create("cnet", lambda_=0.3)
+_DECAYING = METHODS.create("cnet", lambda_=0.3, decay=0.2)
+
+
+@pytest.mark.parametrize("method", [*map(METHODS.create, METHODS.names()), _STRONG, _DECAYING])
+def test_a_gradient_that_a_method_knows_is_that_of_its_penalty(method: Method) -> None:
+    """In value and gradient, up to rounding."""
+    random = torch.Generator().manual_seed(0)
+    weights = {key: torch.nn.Parameter(torch.randn(4, 3, generator=random)) for key in ("a", "b", "c")}
+    moment = Moment(1, 3, 0.5, method.auxiliary(weights), random)
+    known = method.penalty_and_gradient(weights, moment)
+    assert (known is not None) == isinstance(method, Cnet)
+    if known is not None:
+        penalty = method.penalty(weights, moment)
+        assert penalty is not None
+        torch.testing.assert_close(known[0], penalty.detach())
+        for ours, theirs in zip(known[1], torch.autograd.grad(penalty, list(weights.values())), strict=True):
+            torch.testing.assert_close(ours, theirs)
+
+
+def test_a_known_gradient_is_added_to_the_tasks() -> None:
+    """Also to a weight that the task does not use, and to one that a second step comes to."""
+    module = torch.nn.ModuleDict({"used": torch.nn.Linear(3, 2), "unused": torch.nn.Linear(3, 2)})
+    weights = {"used.weight": module["used"].weight, "unused.weight": module["unused"].weight}
+    made = Stage("finetune", small_training(), METHODS.create("cnet", lambda_=0.3))
+    hooks = Hooks(made, module, weights)
+    hooks.begin(0)
+    x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
+    loss = module["used"](x).square().sum() + made.method.penalty(weights, Moment(0, 3))
+    expected = torch.autograd.grad(loss, list(weights.values()))
+    total = hooks.backward(module["used"](x).square().sum())
+    assert (total.item(), total.requires_grad) == (pytest.approx(loss.item()), False)
+    for weight, gradient in zip(weights.values(), expected, strict=True):
+        torch.testing.assert_close(weight.grad, gradient)
+
+
+def test_layer_wise_strengths_have_no_short_cut() -> None:
+    """Autograd takes them."""
+    layered = METHODS.create("cnet", layers={"*": 0.1})
+    assert layered.penalty_and_gradient({"a": torch.nn.Parameter(torch.ones(2))}, Moment(0, 1)) is None

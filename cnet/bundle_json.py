@@ -1,0 +1,161 @@
+"""The manifest as JSON and back, in each format version; the specification is ``cnet.bundle``."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, JsonValue, ValidationError
+
+from cnet.bundle_local import LocalEntry
+from cnet.bundle_manifest import STREAMS, Columns, Factors, Joined, Length, Manifest, Other, Role
+from cnet.errors import BundleError
+from cnet.registry import Strict
+
+VERSIONS = (1, 2, 3)
+
+_FORMAT = "cnet-bundle"
+
+_PACKING = {"kind": "planes", "error": 0.0}
+
+Shape = Annotated[tuple[Length, ...], Field(max_length=64)]
+Digest = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{22}$")]
+
+
+class _Document(Strict):
+    """The JSON of version 3; what is null or empty is left out."""
+
+    format: Literal["cnet-bundle"]
+    version: Literal[3]
+    encoder: str
+    header: dict[str, JsonValue] = Field(default_factory=dict)
+    kinds: dict[Role, dict[str, tuple[Shape, ...]]]
+    tensors: tuple[tuple[Length, str], ...]
+    tied: tuple[tuple[Length, ...], ...] = ()
+    sizes: Annotated[tuple[Length, ...], Field(min_length=2, max_length=3)]
+    others: tuple[Length, ...] = ()
+    packing: Other = Other(kind="planes", error=0.0)
+    local: LocalEntry | None = None
+    products: tuple[Factors, ...] = ()
+    digests: tuple[Digest, ...]
+    metrics: dict[str, JsonValue] | None = None
+    extra: dict[str, JsonValue] | None = None
+
+    def columns(self) -> Columns:
+        """All tensors. Raises ValueError."""
+        kinds = [
+            (dtype, shape, role)
+            for role, by_dtype in self.kinds.items()
+            for dtype, shapes in by_dtype.items()
+            for shape in shapes
+        ]
+        if any(kind >= len(kinds) for kind, _ in self.tensors):
+            raise ValueError("a tensor is of no kind")
+        rows = [kinds[kind] for kind, _ in self.tensors]
+        return Columns(
+            names=tuple(name for _, name in self.tensors),
+            dtypes=tuple(dtype for dtype, _, _ in rows),
+            shapes=tuple(shape for _, shape, _ in rows),
+            roles=tuple(role for _, _, role in rows),
+        )
+
+
+def parse(text: bytes) -> Manifest:
+    """The manifest in ``text``. Raises BundleError."""
+    try:
+        document = json.loads(text, parse_constant=_no_number)
+        if isinstance(document, dict) and document.get("format") == _FORMAT:
+            _check_version(document.get("version"))
+            if document["version"] == 3:
+                return _joined(text)
+        return Manifest.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise BundleError(f"the bundle's manifest is not valid: {where}: {first['msg']}") from error
+    except (ValueError, RecursionError) as error:
+        raise BundleError("the bundle's manifest is not JSON") from error
+
+
+def to_json(manifest: Manifest) -> bytes:
+    """Compact UTF-8 JSON. Raises BundleError where it cannot hold a name or number."""
+    if manifest.joined is not None:
+        document = _joined_document(manifest, manifest.joined)
+    else:
+        empty = {name for name in ("local", "products") if not getattr(manifest, name)}
+        document = manifest.model_dump(mode="json", exclude=empty | ({"other"} if manifest.version == 1 else set()))
+    try:
+        return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except ValueError as error:
+        raise BundleError("names and metrics must be text and numbers that JSON can hold") from error
+
+
+def _no_number(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+def _check_version(version: object) -> None:
+    if type(version) is not int or version not in VERSIONS:
+        raise BundleError(
+            f"the bundle has format version {version!r}; this release reads 1 to {VERSIONS[-1]}: use a newer release",
+            code="bundle_version",
+        )
+
+
+def _joined(text: bytes) -> Manifest:
+    """The manifest of version 3. Raises ValueError."""
+    document = _Document.model_validate_json(text)
+    return Manifest(
+        version=3,
+        encoder=document.encoder,
+        header=document.header,
+        tensors=document.columns(),
+        tied=document.tied,
+        metrics=document.metrics,
+        extra=document.extra,
+        other=document.packing,
+        local=document.local,
+        products=document.products,
+        joined=Joined(
+            sizes=dict(zip(STREAMS, document.sizes, strict=False)), others=document.others, digests=document.digests
+        ),
+    )
+
+
+def _joined_document(manifest: Manifest, joined: Joined) -> dict[str, Any]:
+    """The JSON of version 3."""
+    columns = manifest.tensors
+    rows = list(zip(columns.roles, columns.dtypes, columns.shapes, strict=True))
+    kinds: dict[str, dict[str, list[tuple[int, ...]]]] = {}
+    for role, dtype, shape in dict.fromkeys(rows):
+        kinds.setdefault(role, {}).setdefault(dtype, []).append(shape)
+    in_order = [(role, dtype, shape) for role, each in kinds.items() for dtype in each for shape in each[dtype]]
+    places = {row: place for place, row in enumerate(in_order)}
+    document = {
+        "format": _FORMAT,
+        "version": 3,
+        "encoder": manifest.encoder,
+        "header": manifest.header,
+        "kinds": kinds,
+        "tensors": [(places[row], name) for name, row in zip(columns.names, rows, strict=True)],
+        "tied": manifest.tied,
+        "sizes": list(joined.sizes.values()),
+        "others": joined.others,
+        "packing": manifest.other.model_dump() if manifest.other else _PACKING,
+        "local": manifest.local.model_dump() if manifest.local else None,
+        "products": [each.model_dump() for each in manifest.products],
+        "digests": joined.digests,
+        "metrics": manifest.metrics,
+        "extra": manifest.extra,
+    }
+    unsaid: dict[str, Any] = {
+        "header": {},
+        "tied": (),
+        "others": (),
+        "packing": _PACKING,
+        "local": None,
+        "products": [],
+        "metrics": None,
+        "extra": None,
+    }
+    return {name: value for name, value in document.items() if name not in unsaid or value != unsaid[name]}

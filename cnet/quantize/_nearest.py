@@ -1,0 +1,88 @@
+"""The nearest of sorted centroids for each of many values: a table of what their leading bits tell, then a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.floating]
+Labels = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
+
+_CHUNK = 2**16  # values looked at together
+_FEW = 2**14  # values for which a table does not pay
+_DROPPED_BITS = 14
+_HALF = 1 << (31 - _DROPPED_BITS)
+
+
+def nearest(values: Floats, centroids: Floats) -> Labels:
+    """Index of the centroid closest to each value; the lower one of two equally close.
+
+    Args:
+        values: shape (n,), float32 or float64; finite.
+        centroids: shape (1 to 65536,), ascending, distinct.
+    """
+    bounds = _bounds(centroids, values.dtype)
+    count = len(values)
+    labels: Labels = np.empty(count, np.uint8) if len(centroids) <= 256 else np.empty(count, np.uint16)
+    table = _Table.of(bounds.view(np.float32)) if values.dtype == np.float32 and count > _FEW else None
+    for start in range(0, count, _CHUNK):
+        part = slice(start, start + _CHUNK)
+        if table is None:
+            labels[part] = np.searchsorted(bounds, values[part], side="left")
+        else:
+            labels[part] = table.labels(values[part].view(np.float32))
+    return labels
+
+
+def used(labels: Labels, count: int) -> npt.NDArray[np.bool_]:
+    """Which of the labels 0 to ``count`` - 1 occur, shape (count,)."""
+    found = np.zeros(count, np.bool_)
+    for start in range(0, len(labels), _CHUNK):
+        found[labels[start : start + _CHUNK]] = True
+    return found
+
+
+def _bounds(centroids: Floats, dtype: np.dtype[np.floating]) -> Floats:
+    """For each centroid but the last, the largest value of the type that is not above the middle to the next."""
+    wide = centroids.astype(np.float64)
+    middles = wide[:-1] / 2 + wide[1:] / 2
+    bounds = middles.astype(dtype)  # comparing in the type itself saves a wide copy of the values
+    below: Floats = np.where(bounds > middles, np.nextafter(bounds, dtype.type(-np.inf)), bounds)
+    return below + dtype.type(0)  # no -0.0
+
+
+def _cells(values: npt.NDArray[np.float32]) -> npt.NDArray[np.intp]:
+    """A cell 0, 1, ... for each value, by sign, exponent and leading bits; ascending as the values are."""
+    bits = np.ascontiguousarray(values).view(np.int32)
+    cells: npt.NDArray[np.intp] = ((bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))) >> np.int32(_DROPPED_BITS)).astype(
+        np.intp
+    )
+    cells += _HALF
+    return cells
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """For each cell how many bounds lie in those before it, and whether some lie in it."""
+
+    bounds: npt.NDArray[np.float32]
+    before: npt.NDArray[np.uint16]
+    unsure: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, bounds: npt.NDArray[np.float32]) -> _Table:
+        cells = _cells(bounds)
+        widths = np.diff(cells, prepend=-1, append=2 * _HALF - 1)
+        unsure = np.zeros(2 * _HALF, np.bool_)
+        unsure[cells] = True
+        return cls(bounds, np.repeat(np.arange(len(widths), dtype=np.uint16), widths), unsure)
+
+    def labels(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
+        """How many bounds are below each value."""
+        cells = _cells(values)
+        labels = self.before.take(cells)
+        unsure = np.flatnonzero(self.unsure.take(cells))
+        labels[unsure] = np.searchsorted(self.bounds, values[unsure], side="left")
+        return labels

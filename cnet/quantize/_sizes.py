@@ -1,0 +1,37 @@
+"""How large many values are, without a copy of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from cnet.errors import CheckpointError
+
+_CHUNK = 2**20
+
+KindT = TypeVar("KindT", bound=np.generic)
+
+
+def magnitudes(values: npt.NDArray[np.floating]) -> tuple[float, float]:
+    """The largest size and the root mean square of ``values``, shape (n,); 0 where there are none.
+
+    Raises:
+        CheckpointError: ``not_finite``, where a value is NaN or infinite.
+    """
+    top = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
+    if not np.isfinite(top):
+        raise CheckpointError("weights that are NaN or infinite cannot be quantized", code="not_finite")
+    if top == 0:
+        return 0.0, 0.0
+    relative = (part / values.dtype.type(top) for part in chunks(values))
+    power = sum(float(np.sum(np.square(part, dtype=np.float64))) for part in relative)
+    return top, top * float(np.sqrt(power / len(values)))
+
+
+def chunks(values: npt.NDArray[KindT]) -> Iterator[npt.NDArray[KindT]]:
+    """``values`` a million at a time, so that what is computed of them takes little memory."""
+    for first in range(0, len(values), _CHUNK):
+        yield values[first : first + _CHUNK]

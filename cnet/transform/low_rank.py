@@ -1,0 +1,114 @@
+"""Low-rank factorisation: a weight matrix as the product of two thin ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, model_validator
+
+from cnet import dtypes
+from cnet.errors import CheckpointError
+from cnet.products import factored
+from cnet.transform._base import TRANSFORMS, Transform
+from cnet.weights import Product, Tensor, Weights
+
+Wide = npt.NDArray[np.float64]
+
+
+@TRANSFORMS.register("low_rank")
+class LowRank(Transform):
+    """W ≈ U V by the singular value decomposition cut off, the best approximation of its rank (Eckart and Young, 1936).
+
+    A tensor of two dimensions and more is taken as the matrix (first dimension, all others); U has shape (m, r), V
+    (r, ...), as of a 1x1 convolution after one with r filters. Both get the root of the singular values, so that an
+    error in either costs the same. Only compressible tensors of which the factors have fewer elements are factored,
+    and none that is tied to another. Factors are float32 (float64 of a float64 tensor), whatever the tensor's type.
+
+    The factors are what is then trained, pruned, quantized and stored; names are those that
+    ``torch.nn.utils.parametrize`` gives them.
+    """
+
+    summary: ClassVar[str] = "Each weight matrix as the product of two thin ones, where that has fewer numbers."
+    source: ClassVar[str] = (
+        "The cut-off singular value decomposition of Eckart and Young (1936), in place of the low-rank training of "
+        "Chen et al. that the paper names"
+    )
+
+    name: Literal["low_rank"] = "low_rank"
+    energy: float | None = Field(
+        default=None,
+        gt=0.0,
+        le=1.0,
+        description="Share of each tensor's sum of squares that stays, by the least rank; 0.9 where neither is given.",
+    )
+    rank: float | None = Field(
+        default=None, gt=0.0, le=1.0, description="Rank as a fraction of the full rank, rounded up, the same for all."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_rule(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        rules = [key for key in ("energy", "rank") if given.get(key) is not None]
+        if len(rules) > 1:
+            raise ValueError("give energy or rank, not both")
+        return given if rules else {**given, "energy": 0.9}
+
+    def transformed(self, weights: Weights) -> Weights:
+        """The net with factors in place of the tensors that have fewer numbers so.
+
+        Raises:
+            CheckpointError: ``not_finite``, where a weight is NaN or infinite.
+        """
+        barred = {name for group in weights.tied for name in group}
+        taken = {tensor.name for tensor in weights}
+        barred |= {name for name in taken if taken.intersection(_names(name))}
+        tensors: list[Tensor] = []
+        products: list[Product] = []
+        for tensor in weights:
+            fits = tensor.name in weights.compressible and tensor.name not in barred and len(tensor.shape) >= 2
+            factors = self._factors(tensor) if fits else None
+            tensors += [tensor] if factors is None else factors
+            if factors is not None:
+                products.append(Product(tensor.name, tensor.dtype, factors[0].name, factors[1].name))
+        changed = {product.name for product in products}
+        kept = tuple(name for name in weights.compressible if name not in changed)
+        return factored(Weights(tuple(tensors), kept, weights.tied), products)
+
+    def _factors(self, tensor: Tensor) -> list[Tensor] | None:
+        """Both factors, or None where they are no smaller."""
+        matrix = tensor.values().astype(np.float64).reshape(tensor.shape[0], -1)
+        if not np.all(np.isfinite(matrix)):
+            raise CheckpointError(f"{tensor.name} has weights that are NaN or infinite", code="not_finite")
+        left, values, right = np.linalg.svd(matrix, full_matrices=False)
+        rank = self._rank(values)
+        if rank * sum(matrix.shape) >= matrix.size:
+            return None
+        roots = np.sqrt(values[:rank])
+        arrays = (left[:, :rank] * roots, roots[:, np.newaxis] * right[:rank])
+        shapes = ((matrix.shape[0], rank), (rank, *tensor.shape[1:]))
+        dtype = "float64" if tensor.dtype == "float64" else "float32"
+        names = _names(tensor.name)
+        return [
+            Tensor(name, dtype, dtypes.narrow(np.ascontiguousarray(array.reshape(shape)), dtype))
+            for name, array, shape in zip(names, arrays, shapes, strict=True)
+        ]
+
+    def _rank(self, values: Wide) -> int:
+        """How many of the singular values, which fall, stay."""
+        if self.rank is not None:
+            return math.ceil(self.rank * len(values))
+        energies = np.cumsum(values**2)
+        return min(int(np.searchsorted(energies, (self.energy or 1.0) * energies[-1])) + 1, len(values))
+
+
+def _names(name: str) -> tuple[str, str]:
+    """Names of the factors."""
+    owner, _, attribute = name.rpartition(".")
+    stem = f"{owner}.parametrizations.{attribute}" if owner else f"parametrizations.{attribute}"
+    return f"{stem}.original0", f"{stem}.original1"

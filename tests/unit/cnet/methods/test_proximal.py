@@ -1,0 +1,172 @@
+"""CNET without data: the objective, its critical points by theorem 1's structure, and what a job makes of them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cnet.checkpoint import read_checkpoint
+from cnet.errors import CheckpointError, SpecError
+from cnet.methods._proximal import critical_point, thinned
+from cnet.pipeline import Inputs, Outcome, SilentRun, run
+from cnet.weights import Tensor, Weights
+from tests.real_files import real_file
+from tests.unit.cnet.pipeline.material import weights_spec
+
+Wide = npt.NDArray[np.float64]
+SEEDS = st.integers(0, 2**32 - 1)
+STRENGTHS = st.floats(0.01, 0.9)
+
+
+def laplace(seed: int, small: float = 1e-3) -> Weights:
+    """Two layers of heavy-tailed weights, one of them ``small`` times the size of the other, and a bias."""
+    rng = np.random.default_rng(seed)
+    arrays = {"a": rng.laplace(size=(12, 25)), "b": small * rng.laplace(size=(30, 12)), "bias": rng.normal(size=30)}
+    return Weights.select([Tensor(name, "float32", array.astype(np.float32)) for name, array in arrays.items()])
+
+
+def scaled(weights: Weights) -> Wide:
+    """w_net with each tensor divided by its root mean square."""
+    parts = [weights[name].values().astype(np.float64).reshape(-1) for name in weights.compressible]
+    return np.concatenate([part / np.sqrt(np.mean(part**2)) for part in parts])
+
+
+def objective(v: Wide, given_: Wide, strength: float) -> float:
+    """F, from its definition."""
+    loss = np.abs(v).sum() / np.linalg.norm(v)
+    return float(strength * np.sqrt(len(v)) * loss + np.sum((v - given_) ** 2) / 2)
+
+
+def solution(weights: Weights, strength: float) -> tuple[Wide, Wide]:
+    """The critical point v, and v₀."""
+    point, start = critical_point(weights, strength), scaled(weights)
+    return point.scale * np.sign(start) * np.maximum(np.abs(start) - point.threshold, 0), start
+
+
+@settings(deadline=None)
+@given(SEEDS, STRENGTHS)
+def test_objective_falls_with_each_step_to_that_of_the_solution(seed: int, strength: float) -> None:
+    """Strictly, from F at the weights as they are to F at the critical point, both by the definition."""
+    weights = laplace(seed)
+    path = critical_point(weights, strength).objective
+    v, start = solution(weights, strength)
+
+    assert all(later <= earlier * (1 + 1e-12) for earlier, later in pairwise(path))
+    assert path[1] < path[0]
+    assert path[0] == pytest.approx(objective(start, start, strength))
+    assert path[-1] == pytest.approx(objective(v, start, strength))
+
+
+@settings(deadline=None)
+@given(SEEDS, STRENGTHS)
+def test_every_weight_is_stationary(seed: int, strength: float) -> None:
+    """Eq. 2's gradient and the error's cancel at each non-zero; at a zero the error's is within the l1 norm's."""
+    v, start = solution(laplace(seed), strength)
+    l1, l2, factor = np.abs(v).sum(), np.linalg.norm(v), strength * np.sqrt(len(v))
+    gradient = factor * (np.sign(v) / l2 - v * l1 / l2**3) + v - start
+
+    assert np.max(np.abs(gradient[v != 0])) < 1e-6
+    assert np.all(np.abs(start[v == 0]) <= factor / l2 * (1 + 1e-8))
+    assert np.all(v[v != 0] * start[v != 0] > 0)
+
+
+def test_objective_is_no_lower_nearby() -> None:
+    """A critical point on the way down is no saddle of the family it lies in: every small random step costs."""
+    weights = laplace(5)
+    v, start = solution(weights, 0.4)
+    rng = np.random.default_rng(0)
+    steps = 1e-3 * rng.normal(size=(200, len(v)))
+
+    assert min(objective(v + step, start, 0.4) for step in steps) > objective(v, start, 0.4)
+
+
+def test_equal_magnitudes_are_theorem_one() -> None:
+    """Weights of -c, 0, c are critical for the loss itself, so that no λ moves them: scale undoes the shrinking."""
+    values = np.array([[-2.0, 0, 2], [2, 2, 0]], np.float32)
+    weights = Weights.select([Tensor("w", "float32", values)])
+    v, start = solution(weights, 0.5)
+
+    np.testing.assert_allclose(v, start, rtol=1e-9)
+    assert thinned(weights, 0.5)["w"].data.tobytes() == values.tobytes()
+
+
+def test_lambda_zero_changes_no_bit() -> None:
+    """The identity."""
+    weights = laplace(1)
+    assert critical_point(weights, 0.0).threshold == 0
+    assert thinned(weights, 0.0).vector().tobytes() == weights.vector().tobytes()
+
+
+@given(SEEDS)
+@settings(deadline=None, max_examples=20)
+def test_more_lambda_more_zeros_and_those_left_keep_their_values(seed: int) -> None:
+    """Zeros of a smaller λ stay zeros; the bias is no weight."""
+    weights = laplace(seed)
+    vector, before = weights.vector(), np.zeros(len(weights.vector()), np.bool_)
+    for strength in (0.1, 0.3, 0.6, 0.9):
+        after = thinned(weights, strength)
+        zero = after.vector() == 0
+        assert np.all(zero[before])
+        assert zero.sum() > before.sum()
+        assert np.array_equal(after.vector()[~zero], vector[~zero])
+        assert after["bias"].data.tobytes() == weights["bias"].data.tobytes()
+        before = zero
+
+
+def test_layers_of_any_size_are_treated_alike() -> None:
+    """A layer a thousand or 1e30 times smaller loses the same weights; one of zeros is left alone."""
+    near, far, least = (thinned(laplace(2, small), 0.5) for small in (1.0, 1e-3, 1e-30))
+    assert np.array_equal(near["b"].data == 0, far["b"].data == 0)
+    assert np.array_equal(near["b"].data == 0, least["b"].data == 0)
+    assert 0 < np.count_nonzero(far["b"].data) < far["b"].size
+    zeros = Weights.select([*laplace(2).tensors, Tensor("z", "float32", np.zeros((2, 2), np.float32))])
+    assert thinned(zeros, 0.5)["b"].data.tobytes() == far["b"].data.tobytes()
+
+
+def test_lambda_means_the_same_for_nets_of_every_size() -> None:
+    """The same weights four times over have the same threshold."""
+    one = laplace(3)
+    four = Weights.select([Tensor(f"{i}{t.name}", t.dtype, t.data) for i in range(4) for t in one])
+    assert critical_point(four, 0.4).threshold == pytest.approx(critical_point(one, 0.4).threshold)
+
+
+def test_what_has_no_solution_is_refused() -> None:
+    """A λ that would leave nothing, and weights that are no numbers."""
+    with pytest.raises(SpecError, match="give a smaller one"):
+        thinned(laplace(0), 900.0)
+    broken = Weights.select([Tensor("w", "float32", np.array([[1, np.nan]], np.float32))])
+    with pytest.raises(CheckpointError, match="NaN"):
+        thinned(broken, 0.1)
+
+
+def _job(folder: Path, weights: Weights, strength: float) -> Outcome:
+    members = {"method": {"name": "cnet", "lambda": strength}, "prune": None}
+    return run(
+        weights_spec(**members, quantize={"name": "kmeans", "clusters": 16}), Inputs(weights, None, folder), SilentRun()
+    )
+
+
+def test_error_of_a_job_is_against_the_checkpoint(tmp_path: Path) -> None:
+    """Not against what the step left: weights that it set to zero count in full."""
+    weights = laplace(4, small=1.0)
+    point = _job(tmp_path, weights, 0.5).points[0]
+    lost = np.sum((weights.vector() - thinned(weights, 0.5).vector()) ** 2) / weights.compressible_parameters
+    assert point.sparsity == np.mean(thinned(weights, 0.5).vector() == 0) > 0.3
+    assert point.mse > lost > 0
+
+
+@pytest.mark.real
+def test_more_lambda_is_a_smaller_file_of_a_real_net(tmp_path: Path) -> None:
+    """Bytes fall and error grows with λ, at the same clusters."""
+    weights = read_checkpoint(real_file("checkpoints/resnet20-12fca82f.th")).weights
+    points = [_job(tmp_path / str(strength), weights, strength).points[0] for strength in (0.0, 0.3, 0.6, 0.9)]
+    sizes, errors = [point.bytes.total for point in points], [point.mse for point in points]
+    assert sizes == sorted(sizes, reverse=True)
+    assert errors == sorted(errors)
+    assert [point.sparsity > 0.2 for point in points] == [False, True, True, True]

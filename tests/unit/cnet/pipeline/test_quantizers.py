@@ -1,0 +1,92 @@
+"""Jobs with each quantizer whose weights are more than a list of shared values: the numbers stay true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cnet.bundle import open_bundle
+from cnet.encode import ENCODERS
+from cnet.local import Dither
+from cnet.sizes import label_entropy
+from cnet.training.trainer import Trainer
+from tests.unit.cnet.pipeline.material import (
+    blobs,
+    compress,
+    digests,
+    random_weights,
+    train_and_compress,
+    training_spec,
+)
+
+QUANTIZERS: dict[str, dict[str, Any]] = {
+    "universal": {"name": "universal", "step": 0.5},
+    "lattice": {"name": "universal", "step": 0.5, "dither": False},
+    "binary": {"name": "binary"},
+    "binary of channels": {"name": "binary", "scope": "channel"},
+    "channels": {"name": "uniform", "bits": [3], "scope": "channel"},
+}
+
+
+@pytest.mark.parametrize("encoder", ENCODERS.names())
+@pytest.mark.parametrize("name", QUANTIZERS)
+def test_points_tell_the_truth_about_their_files(tmp_path: Path, name: str, encoder: str) -> None:
+    """Error, sparsity, clusters and entropy, each counted again on the bundle's bytes."""
+    outcome = compress(tmp_path, quantize=QUANTIZERS[name], encode={"name": encoder})
+    original = random_weights().vector()
+
+    assert len(outcome.points) == 2
+    for point, path in zip(outcome.points, outcome.bundles, strict=True):
+        bundle = open_bundle(path)
+        decoded, symbols = bundle.weights().vector(), bundle.symbols()
+        assert point.mse == pytest.approx(np.mean((decoded.astype(np.float64) - original) ** 2), rel=1e-6)
+        assert point.sparsity == np.mean(decoded == 0)
+        assert point.label_entropy == label_entropy(symbols)
+        assert symbols.labels is not None
+        assert point.clusters == len(np.unique(symbols.labels)) == symbols.clusters
+        assert sum(layer.kept for layer in point.layers) == np.count_nonzero(decoded)
+
+
+@pytest.mark.parametrize("name", ["universal", "channels"])
+def test_accuracy_is_that_of_the_net_in_the_file(tmp_path: Path, name: str) -> None:
+    """After pruning, recovery and training of the shared values, where there are any."""
+    recover = {"epochs": 1, "centroid_epochs": 1 if name == "universal" else 0}
+    outcome = train_and_compress(tmp_path, quantize=QUANTIZERS[name], recover=recover)
+    spec = training_spec().resolved()
+    assert spec.architecture is not None
+    assert spec.training is not None
+    trainer = Trainer(spec.architecture, blobs(), spec.training)
+
+    for point, path in zip(outcome.points, outcome.bundles, strict=True):
+        assert trainer.evaluate(open_bundle(path).weights()).accuracy == point.accuracy
+        assert isinstance(open_bundle(path).symbols().local, Dither) == (name == "universal")
+
+
+def test_binary_training_reaches_the_file_as_it_is(tmp_path: Path) -> None:
+    """The method's a * sign(w) are the quantizer's: nothing is lost between the two."""
+    outcome = train_and_compress(
+        tmp_path,
+        method={"name": "binary"},
+        prune={"name": "magnitude", "sparsity": 0},
+        recover={"epochs": 0, "centroid_epochs": 0},
+        quantize={"name": "binary"},
+    )
+    (point,) = outcome.points
+
+    assert point.mse == 0
+    assert point.accuracy == point.accuracy_before_quantize
+    assert [layer.clusters for layer in point.layers] == [2] * len(point.layers)
+
+
+def test_the_same_job_gives_the_same_bundles(tmp_path: Path) -> None:
+    """The dither is no chance: it follows from the seed, and another seed is another job."""
+    one, other, third = (
+        digests(compress(tmp_path / str(number), quantize={**QUANTIZERS["universal"], "seed": seed}))
+        for number, seed in enumerate([5, 5, 6])
+    )
+
+    assert one == other
+    assert not set(one) & set(third)

@@ -1,0 +1,155 @@
+"""Products of two factors: the sum in its documented order, to the bit, and what becomes of names and places."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from cnet import dtypes
+from cnet.bundle import open_bundle, write_bundle
+from cnet.bundle_manifest import Manifest
+from cnet.encode import ENCODERS
+from cnet.errors import BundleError
+from cnet.products import expanded, factored, multiplied, spans
+from cnet.weights import Product, Tensor, Weights
+from tests.unit.cnet.nets import assert_same_bits, compress, tensor
+
+
+def net(dtype: str = "float32") -> Weights:
+    """A plain layer, a convolution of shape (5, 3, 2, 2) kept as factors of rank 2, a bias, and a tied plain layer."""
+    left, right = tensor("c.original0", "float32", (5, 2)), tensor("c.original1", "float32", (2, 3, 2, 2))
+    first, bias = tensor("a", "float32", (4, 6)), tensor("bias", "float32", (5,))
+    tensors = [first, left, right, bias, Tensor("head", "float32", first.data)]
+    plain = Weights.select(tensors, tied=[("a", "head")])
+    return factored(plain, [Product("c", dtype, "c.original0", "c.original1")])
+
+
+def by_hand(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
+    """Python's floats, which are float64, one term after the other; each term exact by fractions, then rounded."""
+    flat = right.reshape(len(right), -1)
+    result = np.empty((len(left), flat.shape[1]))
+    for row in range(len(left)):
+        for column in range(flat.shape[1]):
+            terms = [
+                float(Fraction(float(a)) * Fraction(float(b))) for a, b in zip(left[row], flat[:, column], strict=True)
+            ]
+            total = terms[0]
+            for term in terms[1:]:
+                total += term
+            result[row, column] = total
+    return result.reshape(len(left), *right.shape[1:])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_product_is_the_documented_sum_to_the_bit(dtype: str) -> None:
+    """Terms in float64, added from the first to the last, rounded once to the tensor's type."""
+    rng = np.random.default_rng(0)
+    scales = 10.0 ** rng.integers(-6, 6, (3, 40))  # so that the order of the sum shows
+    left = Tensor("l", "float32", (rng.normal(size=(3, 40)) * scales).astype(np.float32))
+    right = Tensor("r", "float32", rng.normal(size=(40, 2, 2)).astype(np.float32))
+    exact = by_hand(left.data, right.data)
+
+    assert multiplied(left, right, dtype).tobytes() == dtypes.narrow(exact, dtype).tobytes()
+    assert not np.array_equal(exact, by_hand(left.data[:, ::-1], right.data[::-1]))
+
+
+def test_blocks_do_not_show() -> None:
+    """A product of many rows is that of each row alone."""
+    rng = np.random.default_rng(1)
+    left = Tensor("l", "float32", rng.normal(size=(70, 3)).astype(np.float32))
+    right = Tensor("r", "float32", rng.normal(size=(3, 2000)).astype(np.float32))
+    rows = [multiplied(Tensor("l", "float32", row[np.newaxis]), right, "float32") for row in left.data]
+
+    assert multiplied(left, right, "float32").tobytes() == np.concatenate(rows).tobytes()
+
+
+def test_expanded_net_has_the_product_in_the_place_of_its_factors() -> None:
+    """Names, order, shapes, ties and w_net are those of the net that was factored."""
+    plain = expanded(net("bfloat16"))
+
+    assert [(t.name, t.shape) for t in plain] == [("a", (4, 6)), ("c", (5, 3, 2, 2)), ("bias", (5,)), ("head", (4, 6))]
+    assert (plain.compressible, plain.tied, plain.products) == (("a", "c"), (("a", "head"),), ())
+    assert plain["c"].dtype == "bfloat16"
+    assert expanded(plain) is plain
+
+
+def test_spans_cover_w_net_of_the_factors() -> None:
+    """One a tensor of the expanded net; that of a product is both factors."""
+    assert list(spans(net())) == [slice(0, 24), slice(24, 24 + 10 + 24)]
+
+
+@pytest.mark.parametrize("encoder", ["npz", "compact", "huffman"])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_bundle_gives_products_under_their_names(tmp_path: Path, encoder: str, dtype: str) -> None:
+    """As a mapping and as weights, the same bits; factors are in ``stored`` alone."""
+    weights = net(dtype)
+    symbols = compress(weights, 0.3, None if encoder == "npz" else 8)
+    write_bundle(tmp_path / "b", weights, symbols, ENCODERS.create(encoder))
+    bundle = open_bundle(tmp_path / "b")
+    bundle.verify()
+
+    assert_same_bits(bundle.stored(), weights.with_vector(symbols.vector()))
+    assert bundle.stored().products == weights.products
+    assert_same_bits(bundle.weights(), expanded(weights.with_vector(symbols.vector())))
+    assert list(bundle) == ["a", "c", "bias", "head"]
+    assert len(bundle) == 4
+    for tensor_ in bundle.weights():
+        assert np.array_equal(bundle[tensor_.name], tensor_.values())
+    with pytest.raises(KeyError):
+        bundle["c.original0"]
+
+
+def test_bundle_without_products_does_not_mention_them(tmp_path: Path) -> None:
+    """Its bytes are those that releases without products wrote and read."""
+    weights = expanded(net())
+    write_bundle(tmp_path / "b", weights, compress(weights, 0.3, 8), ENCODERS.create("npz"))
+    assert b"products" not in open_bundle(tmp_path / "b")._reader.manifest
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        {"left": 0, "right": 1},  # shapes that have no product
+        {"left": 2, "right": 1},
+        {"left": 1, "right": 1},
+        {"left": 1, "right": 9},
+        {"left": 3, "right": 4},  # no part of w_net
+        {"name": "a"},
+        {"name": "bias"},
+        {"dtype": "int8"},
+        {"dtype": "float3"},
+    ],
+)
+def test_manifest_whose_products_cannot_be_is_refused(product: dict[str, object]) -> None:
+    """As ours to make: BundleError, whatever a file says."""
+    columns = {
+        "names": ["a", "l", "r", "bias", "x"],
+        "dtypes": ["float32"] * 5,
+        "shapes": [[4, 6], [5, 2], [2, 3, 2, 2], [5], [5]],
+        "roles": ["compressible"] * 3 + ["other"] * 2,
+    }
+    other = {"descr": "|u1", "length": 40, "sha256": "0" * 32}
+    document = {
+        "encoder": "npz",
+        "header": {},
+        "tensors": columns,
+        "tied": [],
+        "members": {"other": other},
+        "metrics": None,
+        "extra": None,
+    }
+    sound = {"name": "c", "dtype": "float32", "left": 1, "right": 2}
+
+    def parsed(each: dict[str, object]) -> Manifest:
+        return Manifest.parse(
+            json.dumps({"format": "cnet-bundle", "version": 1, **document, "products": [each]}).encode()
+        )
+
+    assert parsed(sound).products[0].name == "c"
+    with pytest.raises(BundleError):
+        parsed({**sound, **product})

@@ -1,0 +1,86 @@
+"""What a training step asks of the device, seen on PyTorch's meta device, which has shapes and no numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from cnet.methods import METHODS, Method
+from cnet.training.hooks import Hooks
+from cnet.training.loop import Tally
+from cnet.training.task import Task
+from cnet.training.trainer import Stage
+from tests.small_training import small_training
+
+META = torch.device("meta")
+STEADY = {name: METHODS.create(name) for name in METHODS.names() if METHODS.create(name).steady} | {
+    "cnet": METHODS.create("cnet", lambda_=0.1),
+    "cnet by layers": METHODS.create("cnet", layers={"*": 0.1}),
+}
+
+
+class Spy(TorchDispatchMode):
+    """Writes down each operation, and those of them that a tensor of the CPU goes into or comes out of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations: list[str] = []
+        self.crossing: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run it."""
+        del types
+        result = func(*args, **(kwargs or {}))
+        tensors = [leaf for leaf in tree_leaves((args, kwargs, result)) if isinstance(leaf, torch.Tensor)]
+        self.operations.append(str(func))
+        if any(tensor.device != META for tensor in tensors):
+            self.crossing.append(str(func))
+        return result
+
+
+def observed(method: Method, layers: int = 1) -> Spy:
+    """The operations of a step's gradients with so many layers before the last."""
+    with META:
+        blocks = [nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU()) for _ in range(layers)]
+        module = nn.Sequential(*blocks, nn.Flatten(), nn.Linear(8 * 16, 4))
+        x, y = torch.empty(5, 8, 4, 4), torch.empty(5, dtype=torch.int64)
+    weights = {name: value for name, value in module.named_parameters() if value.ndim > 1}
+    hooks = Hooks(Stage("finetune", small_training(), method), module, weights)
+    tally = Tally(META)
+    with Spy() as spy:
+        outputs = hooks.forward(x)
+        tally.add(hooks.backward(Task().loss(x, outputs, y)), outputs, y)
+    return spy
+
+
+@pytest.mark.parametrize("name", STEADY)
+def test_a_steady_method_neither_waits_for_the_device_nor_copies_to_it(name: str) -> None:
+    """Either would make a step that cannot be recorded; reading a number off the meta device is an error."""
+    spy = observed(STEADY[name])
+    assert spy.operations
+    assert spy.crossing == []
+
+
+def test_a_method_that_copies_to_the_device_is_seen() -> None:
+    """The check above can fail."""
+
+    class Copying(type(STEADY["none"])):  # type: ignore[misc]
+        def penalty(self, weights: Any, moment: Any) -> torch.Tensor:
+            del moment
+            return next(iter(weights.values())).sum() * torch.tensor([2.0]).to(META).sum()
+
+    assert observed(Copying()).crossing
+
+
+def test_the_loss_adds_the_same_few_operations_however_many_tensors_there_are() -> None:
+    """None of them grows with the net, as autograd's additions to each gradient would."""
+    added = [
+        len(observed(STEADY["cnet"], layers).operations) - len(observed(STEADY["none"], layers).operations)
+        for layers in (1, 7)
+    ]
+    assert added[0] == added[1] <= 25

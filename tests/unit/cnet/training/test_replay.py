@@ -1,0 +1,196 @@
+"""Recorded steps give what steps that are run give; on a GPU with its graphs, elsewhere with a stand-in for them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import Parameter
+
+from cnet.errors import StoppedError
+from cnet.methods import METHODS
+from cnet.training.architectures import ARCHITECTURES
+from cnet.training.config import Optimizer
+from cnet.training.hooks import Hooks
+from cnet.training.loop import Tally
+from cnet.training.replay import Action, Replayed, Steps
+from cnet.training.trainer import Stage, Trainer
+from tests.small_training import Recorder, coarse, same_bits, small_dataset, small_trainer, small_training
+
+STEADY = [name for name in METHODS.names() if METHODS.create(name).steady]
+
+
+class Stencils:
+    """What a GPU's graphs promise, without a GPU: recording runs nothing, each replay writes to the same places."""
+
+    def __init__(self, parameters: Sequence[Parameter], *, fails: bool = False) -> None:
+        self._parameters = parameters
+        self._fails = fails
+        self.calls: list[str] = []
+
+    def forget(self) -> None:
+        """Nothing is kept."""
+        self.calls.append("forget")
+
+    def run(self, action: Action) -> None:
+        """Run it."""
+        self.calls.append("run")
+        action()
+
+    def record(self, action: Action) -> Action:
+        """Gradients have a place from now on, but no value."""
+        if self._fails:
+            raise RuntimeError("this cannot be recorded")
+        self.calls.append("record")
+        places = [torch.full_like(parameter, torch.nan) for parameter in self._parameters]
+        for parameter, place in zip(self._parameters, places, strict=True):
+            parameter.grad = place
+
+        def again() -> None:
+            self.calls.append("replay")
+            for parameter in self._parameters:
+                parameter.grad = None
+            action()
+            for parameter, place in zip(self._parameters, places, strict=True):
+                assert parameter.grad is not None
+                place.copy_(parameter.grad)
+                parameter.grad = None
+
+        return again
+
+
+@dataclass(frozen=True, eq=False)
+class Replaying(Trainer):
+    """A trainer that records on the CPU."""
+
+    fails: bool = False
+
+    def _steps(self, module: nn.Module, hooks: Hooks, stage: Stage) -> Steps:
+        del stage
+        parameters = (*module.parameters(), *hooks.parameters())
+        return Replayed(Stencils(parameters, fails=self.fails), parameters, self.observer.log)  # type: ignore[arg-type]
+
+
+def replaying(architecture: str, *, fails: bool = False, observer: Recorder | None = None) -> Replaying:
+    """A small one."""
+    net = ARCHITECTURES.create(architecture)
+    return Replaying(net, small_dataset(), small_training(), observer=observer or Recorder(), fails=fails)
+
+
+def stage(name: str) -> Stage:
+    """Momentum and a mask, so that gradients are changed in place."""
+    made = METHODS.create(name, **({"lambda_": 0.5} if name == "cnet" else {}))
+    return Stage("finetune", small_training(epochs=2, optimizer=Optimizer(name="sgd", learning_rate=0.05)), made)
+
+
+@pytest.mark.parametrize("architecture", ["lenet300_100", "resnet20"])
+@pytest.mark.parametrize("name", STEADY)
+def test_replayed_steps_give_the_same_bits(name: str, architecture: str) -> None:
+    """Weights, running statistics and metrics, with two shapes of batches an epoch and pruned weights."""
+    seen, expected = Recorder(), Recorder()
+    plain = small_trainer(architecture, observer=expected)
+    start = plain.initial(0)
+    masked = replace(stage(name), keep=np.arange(start.compressible_parameters) % 3 > 0)
+    assert same_bits(replaying(architecture, observer=seen).train(start, masked), plain.train(start, masked))
+    assert seen.metrics == expected.metrics
+
+
+def test_each_epoch_runs_a_step_of_each_shape_then_records_and_replays() -> None:
+    """And copies the batch to where the recorded step reads."""
+    weight = Parameter(torch.zeros(2))
+    stencils = Stencils([weight])
+    steps = Replayed(stencils, [weight], print)  # type: ignore[arg-type]
+    got = []
+
+    def work(x: torch.Tensor, y: torch.Tensor) -> None:
+        weight.grad = x.sum(0) * y.sum()
+
+    for _ in range(2):
+        steps.begin(work)
+        for count in (3, 3, 2, 3, 2):
+            x = torch.randn(count, 2)
+            steps(x, torch.arange(count))
+            assert weight.grad is not None
+            got.append(torch.equal(weight.grad, x.sum(0) * sum(range(count))))
+        steps.end()
+    epoch = ["run", "record", "replay", "run", "replay", "record", "replay", "forget"]
+    assert stencils.calls == 2 * epoch
+    assert all(got)
+    watch = weakref.ref(work)
+    del work
+    assert watch() is None, "the work, and with it the graphs' memory, is let go of"
+
+
+def test_what_cannot_be_recorded_is_run() -> None:
+    """The log says why, once; the result is the same."""
+    observer = Recorder()
+    plain = small_trainer("resnet20")
+    start = plain.initial(0)
+    failing = replaying("resnet20", fails=True, observer=observer)
+    assert same_bits(failing.train(start, stage("cnet")), plain.train(start, stage("cnet")))
+    assert observer.lines == ["steps are not recorded as CUDA graphs: this cannot be recorded"]
+
+
+def test_a_resumed_training_of_replayed_steps_equals_an_undisturbed_one(tmp_path: Path) -> None:
+    """The first epoch after the resume records as it would have."""
+    start = small_trainer("resnet20").initial(0)
+    kept = replace(stage("cnet"), state=tmp_path / "state")
+    with pytest.raises(StoppedError):
+        replaying("resnet20", observer=Recorder(stop_after=1)).train(start, kept)
+    resumed = replaying("resnet20").train(start, kept)
+    assert same_bits(resumed, replaying("resnet20").train(start, stage("cnet")))
+
+
+def test_centroids_are_trained_by_replayed_steps() -> None:
+    """Their gradient is gathered from the weights' after each replay, which leaves the weights none."""
+    plain = small_trainer()
+    net = plain.train(plain.initial(0), Stage("baseline", small_training()))
+    symbols = coarse(net)
+    tuned = Stage("centroids", small_training())
+    _, expected = plain.train_centroids(net, symbols, tuned)
+    _, moved = replaying("lenet300_100").train_centroids(net, symbols, tuned)
+    assert not np.array_equal(moved.centroids, symbols.centroids)
+    assert moved.centroids.tobytes() == expected.centroids.tobytes()
+
+
+def test_methods_that_change_within_an_epoch_are_not_recorded() -> None:
+    """They draw random numbers, or move with the part of the epoch that is done."""
+    assert {"rate", "targeted_dropout"}.isdisjoint(STEADY)
+    assert {"none", "cnet", "l1", "l2", "hoyer_square", "group_lasso", "smallify", "binary"} <= set(STEADY)
+
+
+def test_a_step_leaves_its_traces_in_tensors_alone() -> None:
+    """A replay runs no Python: what a step counted in a number would be lost."""
+    tally = Tally(torch.device("cpu"))
+    before = {name: value.clone() for name, value in vars(tally).items()}
+    tally.add(torch.tensor(0.5), torch.eye(3), torch.tensor([0, 1, 1]))
+    assert all(isinstance(value, torch.Tensor) for value in vars(tally).values())
+    assert all(value != before[name] for name, value in vars(tally).items())
+    assert tally.means(3) == (0.5, pytest.approx(200 / 3))
+
+
+def _trained(name: str, *, replay: bool) -> tuple[list[np.ndarray], Recorder]:
+    observer = Recorder()
+    trainer = small_trainer("resnet20", dataset=small_dataset(200), observer=observer, replay=replay)
+    return [tensor.values() for tensor in trainer.train(trainer.initial(0), stage(name))], observer
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="records CUDA graphs")
+@pytest.mark.parametrize("name", STEADY)
+def test_a_gpu_replays_what_it_would_run(name: str) -> None:
+    """Up to the rounding of kernels chosen otherwise, and twice the same bits; nothing is said to have failed."""
+    replayed, said = _trained(name, replay=True)
+    again, _ = _trained(name, replay=True)
+    plain, expected = _trained(name, replay=False)
+    assert said.lines == []
+    for one, two in zip(said.metrics, expected.metrics, strict=True):
+        assert one == pytest.approx(two, rel=1e-3)
+    for one, two, other in zip(replayed, again, plain, strict=True):
+        assert np.array_equal(one, two)
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4)
