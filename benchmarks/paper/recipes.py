@@ -96,6 +96,7 @@ _TAUGHT: dict[str, Any] = {"distill": {}}
 _OBD = {"name": "obd"}
 
 OURS: tuple[Recipe, ...] = (
+    Recipe("CNET gradual, taught", method=_default(), gradual=True, recover=_TAUGHT),
     Recipe("OBD, CNET, taught", method=METHODS["CNET 0.005"], prune=_OBD, gradual=True, recover=_TAUGHT),
     Recipe(
         "OBD, rate, taught",
