@@ -1,4 +1,4 @@
-"""nncodec (MPEG NNC) as a rival: the nets that CNET trained, pruned and recovered, in its own quantizer and coder."""
+"""nncodec (MPEG NNC) as a rival: nets that CNET trained, the paper's and ours, in its own quantizer and coder."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from cnet.weights import Weights
 
 LABEL = "nncodec on CNET"
 QPS = (-28, -24, -20, -16, -12)
-_TRAINED = "/cut/CNET 0.045/"
+_TRAINED = ("/cut/CNET 0.045/", "/cut/CNET gradual, taught/")
 
 
 def jobs(made: Sequence[Job]) -> list[Job]:
     """One for each net that is measured; they are no runs of the pipeline."""
     spec = {"nncodec": peers.NNCODEC, "qp": list(QPS), "prune": {}}
-    nets = [job for job in made if _TRAINED in job.name]
+    nets = [job for job in made if any(part in job.name for part in _TRAINED)]
     return [replace(net, name=_name(net), label=LABEL, group="rivals", start=net.name, spec=spec) for net in nets]
 
 

@@ -10,7 +10,9 @@ from cnet.quantize import QUANTIZERS
 from cnet.spec import JobSpec
 
 METHODS: dict[str, dict[str, Any]] = {
-    **{f"CNET {value:g}": {"name": "cnet", "lambda": value} for value in (0.005, 0.01, 0.02, 0.03, 0.045)},
+    **{
+        f"CNET {value:g}": {"name": "cnet", "lambda": value} for value in (0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.045)
+    },
     "CNET ramp": {"name": "cnet", "ramp": {"start": 0.0, "step": 0.007}},
     "Targeted Dropout": {"name": "targeted_dropout", "alpha": 0.66, "gamma": 0.75},
     "Targeted Dropout ramp": {"name": "targeted_dropout", "alpha": 0.99, "gamma": 0.99, "ramp": True},
@@ -90,13 +92,25 @@ def _default() -> dict[str, Any]:
     return spec.to_json()["method"]  # type: ignore[no-any-return]
 
 
+_TAUGHT: dict[str, Any] = {"distill": {}}
+_OBD = {"name": "obd"}
+
 OURS: tuple[Recipe, ...] = (
-    Recipe("Rate and OBD, gradual", method=_RATE, prune={"name": "obd"}, gradual=True, recovers=False, coders="exact"),
-    Recipe("CNET and OBD, gradual", method=METHODS["CNET 0.005"], prune={"name": "obd"}, gradual=True),
-    Recipe("OBD gradual", prune={"name": "obd"}, gradual=True),
+    Recipe("CNET gradual, taught", method=_default(), gradual=True, recover=_TAUGHT),
+    Recipe("OBD, CNET, taught", method=METHODS["CNET 0.005"], prune=_OBD, gradual=True, recover=_TAUGHT),
+    Recipe(
+        "OBD, rate, taught",
+        method=_RATE,
+        prune=_OBD,
+        gradual=True,
+        recovers=False,
+        recover=_TAUGHT,
+        coders="exact",
+    ),
+    Recipe("OBD gradual", prune=_OBD, gradual=True),
     Recipe("CNET gradual, the default", method=_default(), gradual=True),
 )
-"""What this project adds: pruning during training, rate-aware training."""
+"""What this project adds: pruning during training, learning from the original net, rate-aware training."""
 
 _KMEANS = Coder("kmeans", {"name": "kmeans", "clusters": [32, 16, 8]}, epochs=1, points=3)
 _ECSQ = tuple(Coder(f"ecsq-{step:g}", {"name": "ecsq", "step": step}) for step in (0.5, 1.0))

@@ -29,7 +29,7 @@ class Results:
     def __init__(self, path: Path, digests: Mapping[str, str]) -> None:
         self._path = path
         self._digests = digests
-        self._records: dict[tuple[str, str, int], Record] = {}
+        self._records: dict[tuple[str, str, int, str], Record] = {}
         for record in _read(path):
             self._take(record)
 
@@ -54,6 +54,12 @@ class Results:
         return {record["job"]: record for record in self._of("done")}
 
     @property
+    def baselines(self) -> dict[tuple[int, str], Record]:
+        """The baselines by seed and machine: each machine's own training gives another net."""
+        records = [record for record in self._of("done") if record["job"].endswith("/base")]
+        return {(record["seed"], record["machine"]): record["baseline"] for record in records}
+
+    @property
     def failed(self) -> dict[str, Record]:
         """Jobs that failed and have not been finished since, by name."""
         done = self.done
@@ -66,7 +72,8 @@ class Results:
         """A later record of the same job and point takes the place of an earlier one."""
         if self._digests.get(record["job"]) == record["digest"]:
             index = record["point"]["index"] if record["type"] == "point" else 0
-            self._records[record["type"], record["job"], index] = record
+            machine = record["machine"] if record["type"] == "done" else ""
+            self._records[record["type"], record["job"], index, machine] = record
 
 
 def _whole(file: BinaryIO) -> int:

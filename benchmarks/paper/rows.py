@@ -25,6 +25,7 @@ class Row:
         epochs: passes over the training images since the baseline.
         accuracy: percent, of the decoded net.
         before: the same before it was quantized.
+        drop: points of accuracy below the baseline that it comes from, that of its seed and machine.
         bytes: of the whole bundle.
         ratio: npz of the original / bundle.
         ratio_weights: npz of its compressible weights / (mask + labels + centroids), the paper's own.
@@ -41,6 +42,7 @@ class Row:
     epochs: int
     accuracy: float
     before: float
+    drop: float
     bytes: float
     ratio: float
     ratio_weights: float
@@ -56,33 +58,46 @@ class Row:
 
 @dataclass(frozen=True)
 class Base:
-    """The net before compression, means over seeds.
+    """The net before compression, means over seeds and machines.
 
     Attributes:
         accuracy: percent.
         npz: bytes of ``numpy.savez_compressed`` of all tensors.
+        machines: accuracy by the name of the machine.
     """
 
     accuracy: float
     npz: float
+    machines: dict[str, float]
 
 
 def base(results: Results) -> Base | None:
     """The baseline; None before it has been made."""
-    found = list(_bases(results).values())
-    return Base(_mean(found, "accuracy"), _mean(found, "npz_bytes")) if found else None
+    found = results.baselines
+    if not found:
+        return None
+    machines = {
+        name: fmean(numbers["accuracy"] for (_, machine), numbers in found.items() if machine == name)
+        for _, name in found
+    }
+    return Base(_mean(list(found.values()), "accuracy"), _mean(list(found.values()), "npz_bytes"), machines)
 
 
 def rows(results: Results) -> list[Row]:
     """All points, those that differ only in the seed together, in the order in which they were first made."""
-    bases = _bases(results)
-    same: dict[tuple[Any, ...], list[Record]] = defaultdict(list)
+    same: dict[tuple[Any, ...], list[tuple[Record, Record]]] = defaultdict(list)
     for record in results.points:
-        if record["seed"] in bases:
-            point = record["point"]
+        own = _own(results.baselines, record)
+        if own is not None:
             way = record["job"].partition("/")[2]
-            same[way, record["label"], point["index"]].append(record)
-    return [_row(records, bases) for records in same.values()]
+            same[way, record["label"], record["point"]["index"]].append((record, own))
+    return [_row(pairs) for pairs in same.values()]
+
+
+def _own(baselines: dict[tuple[int, str], Record], record: Record) -> Record | None:
+    """The baseline of the point's seed: its machine's, or where it has none the one that was carried there."""
+    others = (numbers for (seed, _), numbers in baselines.items() if seed == record["seed"])
+    return baselines.get((record["seed"], record["machine"])) or next(others, None)
 
 
 def pick(all_rows: Iterable[Row], group: str, label: str | None = None) -> list[Row]:
@@ -95,16 +110,12 @@ def at(all_rows: Iterable[Row], sparsity: float) -> Row | None:
     return next((row for row in all_rows if abs(row.sparsity - sparsity) < 1e-9), None)
 
 
-def _bases(results: Results) -> dict[int, dict[str, Any]]:
-    done = results.done.values()
-    return {record["seed"]: record["baseline"] for record in done if record["job"].endswith("/base")}
-
-
-def _row(records: Sequence[Record], bases: dict[int, dict[str, Any]]) -> Row:
-    first, points = records[0], [record["point"] for record in records]
-    pairs = [(record["point"]["bytes"], bases[record["seed"]]) for record in records]
-    weights = [b["compressible_npz_bytes"] / (s["mask"] + s["labels"] + s["centroids"]) for s, b in pairs]
-    zeros = [record["zero_cluster"] for record in records if "zero_cluster" in record]
+def _row(records: Sequence[tuple[Record, Record]]) -> Row:
+    """One row of points and the baselines they come from."""
+    first, points = records[0][0], [record["point"] for record, _ in records]
+    sizes = [(record["point"]["bytes"], own) for record, own in records]
+    weights = [own["compressible_npz_bytes"] / (s["mask"] + s["labels"] + s["centroids"]) for s, own in sizes]
+    zeros = [record["zero_cluster"] for record, _ in records if "zero_cluster" in record]
     return Row(
         group=first["group"],
         label=first["label"],
@@ -114,8 +125,9 @@ def _row(records: Sequence[Record], bases: dict[int, dict[str, Any]]) -> Row:
         epochs=first["epochs"],
         accuracy=_mean(points, "accuracy"),
         before=_mean(points, "accuracy_before_quantize"),
-        bytes=fmean(sizes["total"] for sizes, _ in pairs),
-        ratio=fmean(b["npz_bytes"] / sizes["total"] for sizes, b in pairs),
+        drop=fmean(own["accuracy"] - record["point"]["accuracy"] for record, own in records),
+        bytes=fmean(size["total"] for size, _ in sizes),
+        ratio=fmean(own["npz_bytes"] / size["total"] for size, own in sizes),
         ratio_weights=fmean(weights),
         entropy=None if points[0]["label_entropy"] is None else _mean(points, "label_entropy"),
         seeds=len(records),

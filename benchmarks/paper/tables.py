@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.paper import published
 from benchmarks.paper.recipes import METHODS
-from benchmarks.paper.rows import Base, Row, at, pick
+from benchmarks.paper.rows import Row, at, pick
 from benchmarks.paper.study import CLUSTERS, HIGH, LAMBDAS, RIVAL_SPARSITIES, SPARSITIES, STRONGEST
 
 Lines = list[list[str]]
@@ -26,7 +26,7 @@ class Table:
     lines: Lines
 
 
-def all_tables(rows: Sequence[Row], base: Base, *, paper: bool) -> list[Table]:
+def all_tables(rows: Sequence[Row], *, paper: bool) -> list[Table]:
     """Every table. ``paper``: with the paper's figures beside, which are those of ResNet-32 on CIFAR-10."""
     return [
         _sparsity(rows),
@@ -37,8 +37,8 @@ def all_tables(rows: Sequence[Row], base: Base, *, paper: bool) -> list[Table]:
         _ramp(rows, paper=paper),
         _sparsest(rows, paper=paper),
         _udnn(rows),
-        _smallest(rows, base),
-        _at_98(rows, base),
+        _smallest(rows),
+        _at_98(rows),
     ]
 
 
@@ -126,7 +126,7 @@ def _udnn(rows: Sequence[Row]) -> Table:
     return Table("8. Against universal quantization (UDNN)", note, lines)
 
 
-def smallest(rows: Iterable[Row], base: Base) -> dict[str, Row | None]:
+def smallest(rows: Iterable[Row]) -> dict[str, Row | None]:
     """For each method its smallest file that loses at most ``DROP`` points, None where none does."""
     found: dict[str, Row | None] = {}
     for row in rows:
@@ -135,7 +135,7 @@ def smallest(rows: Iterable[Row], base: Base) -> dict[str, Row | None]:
             continue
         found.setdefault(label, None)
         best = found[label]
-        if base.accuracy - row.accuracy <= DROP + 1e-9 and (best is None or row.bytes < best.bytes):
+        if row.drop <= DROP + 1e-9 and (best is None or row.bytes < best.bytes):
             found[label] = row
     return found
 
@@ -147,15 +147,15 @@ def method(row: Row) -> str | None:
     return PLAIN if row.papers_way and row.label.startswith("CNET") and row.group != "sparsity" else None
 
 
-def _smallest(rows: Sequence[Row], base: Base) -> Table:
-    lines = [["method", "bytes", "npz / bundle", "accuracy", "sparsity", "coder", "epochs"]]
-    found = smallest(rows, base)
+def _smallest(rows: Sequence[Row]) -> Table:
+    lines = [["method", "bytes", "npz / bundle", "accuracy", "lost", "sparsity", "coder", "epochs"]]
+    found = smallest(rows)
     for label, row in sorted(found.items(), key=lambda item: item[1].bytes if item[1] else float("inf")):
-        cells = [NOTHING] * 6 if row is None else [f"{row.bytes:,.0f}", f"{row.ratio:.1f}", *_how(row)]
+        cells = [NOTHING] * 7 if row is None else [f"{row.bytes:,.0f}", f"{row.ratio:.1f}", *_how(row)]
         lines.append([f"**{label}**" if row and row.group == "ours" else label, *cells])
     note = (
         f"Bytes of the whole bundle, biases, batch norm and container included, of the smallest file of each method "
-        f"that loses at most {DROP} point against the baseline's {base.accuracy:.2f} %. Ours in bold."
+        f"that loses at most {DROP} point against its baseline. Ours in bold."
     )
     return Table("9. The smallest file within half a point", note, lines)
 
@@ -163,7 +163,7 @@ def _smallest(rows: Sequence[Row], base: Base) -> Table:
 def _how(row: Row) -> list[str]:
     coder = row.coder if row.clusters is None else f"{row.coder}, {row.clusters} clusters"
     coder = "k-means 256, npz" if row.papers_way and row.group != "clusters" else coder
-    return [f"{row.accuracy:.2f}", f"{100 * row.sparsity:g} %", coder, f"{row.epochs}"]
+    return [f"{row.accuracy:.2f}", f"{row.drop:.2f}", f"{100 * row.sparsity:g} %", coder, f"{row.epochs}"]
 
 
 def best_at(rows: Iterable[Row], sparsity: float) -> dict[str, Row]:
@@ -173,34 +173,34 @@ def best_at(rows: Iterable[Row], sparsity: float) -> dict[str, Row]:
         label = method(row)
         if row.papers_way and row.group != "sparsity":
             label = f"{row.label}, the paper's way" if row.label.startswith("CNET") else f"{row.label}, no recovery"
-        if label and abs(row.sparsity - sparsity) < 1e-9 and row.accuracy > getattr(found.get(label), "accuracy", -1):
+        if label and abs(row.sparsity - sparsity) < 1e-9 and row.drop < getattr(found.get(label), "drop", 101):
             found[label] = row
     return found
 
 
-def _at_98(rows: Sequence[Row], base: Base) -> Table:
-    lines = [["method", "accuracy", "below the baseline", "bytes"]]
-    for label, row in sorted(best_at(rows, 0.98).items(), key=lambda item: -item[1].accuracy):
+def _at_98(rows: Sequence[Row]) -> Table:
+    lines = [["method", "accuracy", "lost", "bytes"]]
+    for label, row in sorted(best_at(rows, 0.98).items(), key=lambda item: item[1].drop):
         name = f"**{label}**" if row.group == "ours" else label
-        lines.append([name, f"{row.accuracy:.2f}", f"{base.accuracy - row.accuracy:.2f}", f"{row.bytes:,.0f}"])
+        lines.append([name, f"{row.accuracy:.2f}", f"{row.drop:.2f}", f"{row.bytes:,.0f}"])
     return Table("10. What is left at 98 %", "Each method's most accurate file. Ours in bold.", lines)
 
 
 def front(rows: Iterable[Row]) -> list[tuple[float, float]]:
-    """(bytes, accuracy) of those that no smaller or equal file beats, by size."""
+    """(bytes, points lost, negative) of those that no smaller or equal file beats, by size."""
     best: list[tuple[float, float]] = []
-    for row in sorted(rows, key=lambda row: (row.bytes, -row.accuracy)):
-        if not best or row.accuracy > best[-1][1]:
-            best.append((row.bytes, row.accuracy))
+    for row in sorted(rows, key=lambda row: (row.bytes, row.drop)):
+        if not best or -row.drop > best[-1][1]:
+            best.append((row.bytes, -row.drop))
     return best
 
 
-def curves(rows: Sequence[Row], base: Base, below: float) -> Mapping[str, list[tuple[float, float]]]:
+def curves(rows: Sequence[Row], below: float) -> Mapping[str, list[tuple[float, float]]]:
     """The front of each method, without points more than ``below`` points under the baseline."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         label = method(row)
-        if label and base.accuracy - row.accuracy <= below:
+        if label and row.drop <= below:
             groups.setdefault(label, []).append(row)
     order = sorted(groups, key=lambda label: (groups[label][0].group != "ours", label))
     return {label: front(groups[label]) for label in order}

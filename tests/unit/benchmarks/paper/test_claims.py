@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.paper.claims import all_claims
-from benchmarks.paper.rows import Base, Row
+from benchmarks.paper.rows import Row
 from benchmarks.paper.study import HIGH, STRONGEST
 from benchmarks.paper.tables import LABELS, PLAIN, all_tables, front, smallest
 from tests.unit.benchmarks.paper.made import row
-
-BASE = Base(accuracy=91.0, npz=200_000.0)
 
 
 def _good() -> list[Row]:
@@ -32,7 +30,7 @@ def _good() -> list[Row]:
 
 
 def _verdicts(rows: list[Row]) -> list[bool | None]:
-    return [claim.holds for claim in all_claims(rows, BASE)]
+    return [claim.holds for claim in all_claims(rows)]
 
 
 def test_all_hold_of_rows_made_for_them() -> None:
@@ -43,7 +41,7 @@ def test_all_hold_of_rows_made_for_them() -> None:
 def test_nothing_is_claimed_of_nothing() -> None:
     """Without rows no claim is measured, and the tables have their places empty."""
     assert _verdicts([]) == [None] * 8
-    for table in all_tables([], BASE, paper=False):
+    for table in all_tables([], paper=False):
         assert all(len(line) == len(table.lines[0]) for line in table.lines)
 
 
@@ -67,21 +65,21 @@ def test_each_falls_with_a_row_that_contradicts_it(place: int, worse: Row) -> No
 def test_half_a_point_is_half_a_point() -> None:
     """What loses exactly as much counts, what loses more does not, however small."""
     rows = [row("ours", "A", 0.9, 90.5, bytes=7.0), row("ours", "A", 0.9, 90.49, bytes=1.0)]
-    assert smallest(rows, BASE) == {"A": rows[0]}
-    assert smallest(rows[1:], BASE) == {"A": None}
-    assert smallest([row("quantized", "CNET 0.01", 0.5, 91.0)], BASE).keys() == {PLAIN}
+    assert smallest(rows) == {"A": rows[0]}
+    assert smallest(rows[1:]) == {"A": None}
+    assert smallest([row("quantized", "CNET 0.01", 0.5, 91.0)]).keys() == {PLAIN}
 
 
 def test_the_papers_figures_stand_beside_ours_where_they_are_asked_for() -> None:
     """Every table that has some has a column of the same length for each."""
-    for table in all_tables(_good(), BASE, paper=True):
+    for table in all_tables(_good(), paper=True):
         assert all(len(line) == len(table.lines[0]) for line in table.lines)
-    text = str(all_tables(_good(), BASE, paper=True))
+    text = str(all_tables(_good(), paper=True))
     assert "87.89 / 35.14" in text
-    assert "87.89 / 35.14" not in str(all_tables(_good(), BASE, paper=False))
+    assert "87.89 / 35.14" not in str(all_tables(_good(), paper=False))
 
 
 def test_a_front_has_only_what_nothing_beats() -> None:
     """By size, ever more accurate."""
     rows = [row("ours", "A", 0.9, a, bytes=b) for a, b in ((90, 5), (80, 3), (85, 6), (80, 4), (91, 9))]
-    assert front(rows) == [(3, 80), (5, 90), (9, 91)]
+    assert front(rows) == [(3, -11), (5, -1), (9, 0)]

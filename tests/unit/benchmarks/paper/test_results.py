@@ -47,7 +47,7 @@ def test_records_of_another_study_do_not_count(tmp_path: Path) -> None:
 def test_a_failure_counts_until_the_job_is_done(tmp_path: Path) -> None:
     """Then it is forgotten."""
     results = Results(tmp_path / "results.jsonl", DIGESTS)
-    results.append({"type": "failed", "job": "0/base", "error": "no memory"})
+    results.append({"type": "failed", "job": "0/base", "error": "no memory", "machine": "a machine"})
     assert list(results.failed) == ["0/base"]
     results.append(baseline(0, 90.0))
     assert not results.failed
@@ -67,3 +67,16 @@ def test_rows_are_means_over_seeds(tmp_path: Path) -> None:
     known = base(results)
     assert known is not None
     assert known.accuracy == 86.0
+
+
+def test_a_point_is_held_against_the_baseline_of_its_machine(tmp_path: Path) -> None:
+    """Two machines train two baselines; where a machine has none, the other's was carried to it."""
+    results = Results(tmp_path / "results.jsonl", DIGESTS)
+    results.append(baseline(0, 90.0))
+    results.append({**point("0/quantized/L1", 80.0), "machine": "another"})
+    assert [row.drop for row in rows(results)] == [10.0]
+    results.append({**baseline(0, 94.0), "machine": "another"})
+    assert [row.drop for row in rows(results)] == [14.0]
+    known = base(results)
+    assert known is not None
+    assert known.machines == {"a machine": 90.0, "another": 94.0}
