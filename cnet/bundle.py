@@ -32,10 +32,10 @@ In version 3 (encoder ``compact``) all parts are in one member, so that a small 
                       {"kind": "dither", "seed", "step"}, or {"kind": "scales", "length"}: the last so many elements
                       of ``centroids`` are not the encoder's but the factors of the rows: as they are, or packed as in
                       ``cnet.encode._floats`` where ``centroids`` is uint8
-
     products          only where there are any: tensors that are stored as two factors, {"name", "dtype", "left",
                       "right"}, the last two being places in the lists of ``tensors``, which hold the factors and not
                       the product: ``left`` and ``right`` lie side by side, are compressible, and not tied
+
 That of version 3 leaves out what is empty or null, and has other forms of these:
 
     kinds             {role: {dtype: [shape, ...]}}: the kinds of tensors that there are, numbered from 0 as they stand

@@ -1,8 +1,8 @@
-"""How a part (method, pruner, quantizer, encoder, architecture, data set) makes itself known.
+"""How a part (transform, method, pruner, quantizer, encoder, architecture, data set) makes itself known.
 
 A part is a frozen pydantic model whose fields are its parameters, in one file named after it, registered by a
 decorator in that file. Adding a part is adding a file: the registry imports the folder on first use, and
-catalogue, validation, CLI help and web form follow from ``Registry.describe``.
+catalogue, validation and the API's schemas follow from ``Registry.describe``.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class JobSpec(Strict):
         if not self.trains:
             unused = [n for n in ("training", "baseline", "recover", "preprocess") if getattr(self, n)]
             if self.method is not None and not self.method.works_without_data:
-                unused.insert(0, "method (only cnet with a lambda works on weights alone)")
+                unused.insert(0, "method (only cnet with a lambda and no decay works on weights alone)")
             if unused:
                 raise ValueError(f"without a dataset nothing is trained: leave out {', '.join(unused)}")
             if self.prune is not None and (self.prune.gradual_epochs or self.prune.needs_curvature):

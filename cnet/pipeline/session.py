@@ -195,6 +195,7 @@ class Session:
         """The net that is to be pruned: where pruning is gradual, and there is something to prune, it has its zeros."""
         net, pruner = self.net, self.plan.pruner
         if net is None or not pruner.gradual_epochs or not sparsity:
+            self.meter.advance(self.effort.gradual)
             return self.tuned
 
         def train(state: Path, on_fraction: OnFraction) -> Weights:

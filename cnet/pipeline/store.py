@@ -7,7 +7,8 @@
     bundles/NAME.npz         bundles; a final one has a record of the same name
 
 Every file appears whole: it is written beside its place, flushed to the disk, and renamed. At most the weights of
-four steps lie here at once, and they go when the run ends; bundles and records stay.
+four steps lie here at once, in a search those of every sparsity that it was at besides; they go when the run ends.
+Bundles and records stay.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +18,11 @@ from cnet.pipeline.measure import Quality, Request
 from cnet.pipeline.plan import Plan
 from cnet.pipeline.session import Session
 from cnet.pipeline.store import publish
-from cnet.points import BaselineResult, LayerResult, Point
+from cnet.points import BaselineResult, Point
 from cnet.search import Grid
 from cnet.spec import JobSpec
 from cnet.streaming import StreamedSymbols, StreamedVector
-from cnet.streaming.quality import Tally, check_others, measured
+from cnet.streaming.quality import Tally, check_others, layer_result, measured
 from cnet.streaming.symbols import Kept
 from cnet.weights import Weights
 
@@ -143,13 +143,16 @@ class StreamedMaker(Maker):
             clusters=symbols.clusters,
             label_entropy=net.entropy if symbols.clusters is not None else None,
             mse=net.mse,
-            layers=layers,
+            layers=tuple(layer_result(name, bundle.described(name)[1], layer) for name, layer in layers.items()),
         )
 
 
-def _about_pruning(net: Tally, layers: tuple[LayerResult, ...], requested: float) -> Iterator[str]:
-    zeros = net.weights - net.kept
-    if zeros > round(requested * net.weights):
+def _about_pruning(net: Tally, layers: Mapping[str, Tally], requested: float) -> Iterator[str]:
+    """As ``advice.about_pruning``: of what pruning did, whatever quantizing made zero besides."""
+    zeros = net.weights - net.unpruned
+    if requested and zeros > round(requested * net.weights):
         yield advice.zeros_already(requested, zeros / net.weights)
     if requested < 1.0:
-        yield from (advice.nothing_left(requested, layer.name) for layer in layers if not layer.kept and layer.mse)
+        for name, layer in layers.items():
+            if not layer.unpruned and layer.squares:
+                yield advice.nothing_left(requested, name)

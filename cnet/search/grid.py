@@ -110,6 +110,11 @@ class Grid:
         return min(count, _MOST_SPARSITIES) if self.searched else count
 
     @property
+    def most_prunings(self) -> int:
+        """How many of the sparsities that are made, at most, leave something to prune."""
+        return min(self.most_sparsities, sum(sparsity > 0 for sparsity in self.sparsities))
+
+    @property
     def most_points(self) -> int:
         """How many points are made at most; exactly as many where nothing is searched."""
         count = len(self.candidates)

@@ -22,10 +22,20 @@ _PIECE = 2**20  # as Bundle.pieces has it
 
 @dataclass(eq=False)
 class Tally:
-    """Counts over some weights; ``populations`` is how often each label occurs, empty where there are none."""
+    """Counts over some weights.
+
+    Attributes:
+        clusters: number of centroids, 0 where there are none.
+        weights: all of them.
+        unpruned: those that are left after pruning.
+        kept: those that are not zero after quantizing either.
+        squares: sum of squared errors.
+        populations: how often each label occurs.
+    """
 
     clusters: int
     weights: int = 0
+    unpruned: int = 0
     kept: int = 0
     squares: float = 0.0
     populations: npt.NDArray[np.int64] = field(init=False)
@@ -36,6 +46,7 @@ class Tally:
     def add(self, original: Float32, decoded: npt.NDArray[np.floating], symbols: Symbols) -> None:
         """Count some more."""
         self.weights += len(original)
+        self.unpruned += int(np.count_nonzero(symbols.keep & (original != 0)))
         self.kept += int(np.count_nonzero(decoded))
         self.squares += float(np.sum((decoded.astype(np.float64) - original.astype(np.float64)) ** 2))
         if symbols.labels is not None:
@@ -57,20 +68,18 @@ class Tally:
         return sizes.entropy(self.populations) if self.clusters else None
 
 
-def measured(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, tuple[LayerResult, ...]]:
-    """The net and its layers as they are read from ``bundle``, which must hold ``symbols``.
+def measured(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, dict[str, Tally]]:
+    """The net and each of its layers as they are read from ``bundle``, which must hold ``symbols``.
 
     Raises:
         BundleError: it decodes to something else.
     """
     vector = symbols.kept.vector
     clusters = symbols.clusters or 0
-    net, layers = Tally(clusters), []
-    names = vector.weights.compressible
+    net, layers = Tally(clusters), {name: Tally(clusters) for name in vector.weights.compressible}
     rows = zip(vector.parts(_cuts(vector.weights.slices())), symbols.parts(_cuts(vector.weights.slices())), strict=True)
-    for name in names:
-        layer = Tally(clusters)
-        dtype, shape = bundle.described(name)
+    for name, layer in layers.items():
+        dtype, _ = bundle.described(name)
         for piece in bundle.pieces(name):
             original, part = next(rows)
             if not _same(piece, dtypes.narrow(part.vector(), dtype)):
@@ -78,8 +87,7 @@ def measured(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, tuple[Lay
             decoded = np.asarray(dtypes.widen(piece, dtype), np.float32)
             for tally in (net, layer):
                 tally.add(original, decoded, part)
-        layers.append(_result(name, shape, layer))
-    return net, tuple(layers)
+    return net, layers
 
 
 def _cuts(slices: Iterator[tuple[str, slice]]) -> Iterator[slice]:
@@ -92,7 +100,8 @@ def _same(one: npt.NDArray[np.generic], other: npt.NDArray[np.generic]) -> bool:
     return one.dtype == other.dtype and bool(np.array_equal(one.view(np.uint8), other.view(np.uint8)))
 
 
-def _result(name: str, shape: Sequence[int], layer: Tally) -> LayerResult:
+def layer_result(name: str, shape: Sequence[int], layer: Tally) -> LayerResult:
+    """A layer's counts as a point's numbers."""
     return LayerResult(
         name=name,
         shape=tuple(shape),

@@ -82,7 +82,7 @@ def estimate(checked: CheckedSpec, queued: int) -> Estimate:
     sparsities, points = grid.most_sparsities, grid.most_points
     return Estimate(
         points=points,
-        epochs=_epochs(checked.spec, sparsities, points),
+        epochs=_epochs(checked.spec, grid),
         parameters=sum(size for _, size in sizes),
         compressible_parameters=sum(math.prod(tensor.shape) for tensor in _compressible(checked)),
         raw_bytes=raw_bytes,
@@ -114,7 +114,7 @@ def _selection(spec: JobSpec) -> Selection:
     return spec.compressible.selection() if spec.compressible else Selection()
 
 
-def _epochs(spec: JobSpec, sparsities: int, points: int) -> dict[str, int]:
+def _epochs(spec: JobSpec, grid: Grid) -> dict[str, int]:
     resolved = spec.resolved()
     training, recover, baseline = resolved.training, resolved.recover, resolved.baseline
     if training is None or recover is None:
@@ -123,9 +123,9 @@ def _epochs(spec: JobSpec, sparsities: int, points: int) -> dict[str, int]:
     epochs = {
         "baseline": baseline.over(training).epochs if baseline else 0,
         "finetune": training.epochs,
-        **({"prune": gradual * sparsities} if gradual else {}),
-        "recover": recover.epochs * sparsities,
-        "centroids": recover.centroid_epochs * points,
+        **({"prune": gradual * grid.most_prunings} if gradual else {}),
+        "recover": recover.epochs * grid.most_sparsities,
+        "centroids": recover.centroid_epochs * grid.most_points,
     }
     return {**epochs, "total": sum(epochs.values())}
 

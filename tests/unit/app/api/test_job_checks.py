@@ -150,6 +150,13 @@ def test_estimate_of_a_sweep(bench: Bench) -> None:
     assert bench.client.get("/v1/jobs").json()["data"] == []
 
 
+def test_sparsity_zero_takes_no_epochs_of_pruning(bench: Bench) -> None:
+    """There is nothing to prune gradually."""
+    prune = {"name": "magnitude", "sparsity": [0.0, 0.9], "gradual": {"epochs": 4}}
+    spec = digits_job(lenet(bench), training={"epochs": 4}, prune=prune)
+    assert bench.client.post("/v1/jobs:validate", json=spec).json()["estimate"]["epochs"]["prune"] == 4
+
+
 def test_estimate_from_scratch(bench: Bench) -> None:
     """Without a checkpoint the net's size follows from the architecture, and the baseline's epochs count."""
     spec = digits_job(None, "resnet20", training={"epochs": 1}, baseline={"epochs": 7})

@@ -98,6 +98,18 @@ def test_warnings_are_the_same(tmp_path: Path) -> None:
     assert len(logs[0]) >= 3
 
 
+def test_zeros_of_the_quantizer_are_no_warning(tmp_path: Path) -> None:
+    """At sparsity 0 nothing is said of zeros, and what a coarse grid rounds to zero was not zero already."""
+    tensors = [tensor("a", "float32", (30, 30)), tensor("b", "float32", (20, 20))]
+    tensors[0].data[:2] = 0
+    tensors[1].data[...] *= 1e-3
+    coarse = {"name": "uniform", "bits": 2}
+    spec = spec_of(prune={"name": "magnitude", "sparsity": [0.0, 0.2]}, quantize=coarse)
+    for streaming in (False, True):
+        _, recorder = compressed(tmp_path / str(streaming), spec, streaming=streaming, weights=Weights.select(tensors))
+        assert not [text for text in recorder.of("log") if text.startswith("warning")]
+
+
 @pytest.mark.parametrize(
     "parts",
     [
