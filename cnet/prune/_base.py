@@ -77,7 +77,8 @@ class Pruner(Part):
         Raises:
             SpecError: this pruner looks at the whole net at once (``streams`` is False).
         """
-        raise SpecError(f"pruner {self.name!r} with these settings needs all weights in memory: do not stream")
+        detail = f"pruner {self.name!r} with these settings needs all weights in memory: do not stream"
+        raise SpecError(detail, code="cannot_stream")
 
     @abstractmethod
     def saliency(self, weights: Weights, curvature: Curvature | None) -> npt.NDArray[np.floating]:

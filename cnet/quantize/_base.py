@@ -105,7 +105,8 @@ class Quantizer(Part):
         Raises:
             SpecError: this quantizer, or so many clusters, need all values at once.
         """
-        raise SpecError(f"quantizer {self.name!r} with these settings needs all weights in memory: do not stream")
+        detail = f"quantizer {self.name!r} with these settings needs all weights in memory: do not stream"
+        raise SpecError(detail, code="cannot_stream")
 
     @abstractmethod
     def quantize(self, values: npt.NDArray[np.floating], clusters: int | None) -> Codebook:

@@ -83,7 +83,8 @@ class KMeans(Scoped):
             SpecError: so many clusters of so many values need all of them at once, or each layer has its own.
         """
         if self.scope != "network":
-            raise SpecError("a codebook for each layer needs all weights in memory: do not stream")
+            detail = "a codebook for each layer needs all weights in memory: do not stream"
+            raise SpecError(detail, code="cannot_stream")
         return Nearest.of(parts, *self._found(parts, clusters))
 
     def _found(self, parts: Parts, clusters: int | None) -> tuple[Floats, Floats]:

@@ -72,7 +72,7 @@ class Uniform(RowScoped):
             SpecError: each layer or row has a step of its own, which needs all values at once.
         """
         if not self.streams:
-            raise SpecError("steps of layers or rows need all weights in memory: do not stream")
+            raise SpecError("steps of layers or rows need all weights in memory: do not stream", code="cannot_stream")
         most = self.most(clusters)
         return Steps.of(parts, _step(parts, most), most)
 

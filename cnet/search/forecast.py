@@ -37,12 +37,12 @@ class Forecast:
 
     @classmethod
     def of(cls, grid: Grid, vector: npt.NDArray[np.floating], baseline: BaselineResult) -> Self:
-        """The forecast for w_net as it is just before pruning, shape (n,), finite."""
+        """The forecast for w_net as it is just before pruning: finite, shape (n,), n what a transform made of it."""
         count = len(vector)
         sample = np.asarray(vector[:: max(1, count // _LOOKED_AT)], np.float64)
         ascending = sample[np.argsort(np.abs(sample), kind="stable")]
         width = baseline.raw_bytes / max(baseline.parameters, 1)
-        rest = max(baseline.raw_bytes - width * count, 0.0) + _CONTAINER
+        rest = max(baseline.raw_bytes - width * baseline.compressible_parameters, 0.0) + _CONTAINER
         first = np.array([max(round(s * len(sample)), np.count_nonzero(sample == 0)) for s in grid.sparsities])
         bits, errors = np.empty(len(grid.candidates)), np.empty(len(grid.candidates))
         for rows, quantizer, clusters in grid.levels:

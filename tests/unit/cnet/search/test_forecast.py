@@ -60,6 +60,17 @@ def test_forecast_of_a_net_without_weights_is_its_other_tensors() -> None:
     assert len(set(forecast.sizes.tolist())) == 1
 
 
+def test_what_a_transform_saved_is_not_in_the_file() -> None:
+    """Weights that became factors weigh what the factors do: of a tenth of the numbers, about a tenth."""
+    grid = Grid.of(JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "none"}}))
+    weights = _weights()
+    baseline = baseline_result(weights, None, None)
+    whole = Forecast.of(grid, weights.vector(), baseline)
+    tenth = Forecast.of(grid, weights.vector()[::10], baseline)
+    other = weights["bias"].data.nbytes + 540
+    assert np.exp(tenth.sizes[0]) - other == pytest.approx((np.exp(whole.sizes[0]) - other) / 10, rel=0.02)
+
+
 def test_forecast_reads_back() -> None:
     """A run that is resumed goes on from the same numbers."""
     grid = Grid.of(JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "uniform"}}))
