@@ -28,7 +28,7 @@ class Magnitude(Pruner):
     @property
     def streams(self) -> bool:
         """One threshold for the whole net is found without the net in memory."""
-        return self.scope == "network" and not self.floor and self.gradual is None
+        return self.scope == "network" and not self.floor and not self.gradual_epochs
 
     def threshold(self, magnitudes: Callable[[], Iterable[_select.Bits]], dropped: int) -> Threshold:
         """As ``Pruner.threshold``."""

@@ -136,6 +136,8 @@ def test_large_nets_stream_where_they_can(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(streamed, "STREAMED_BYTES", 3600)
     assert [streamed.streams(able, weights, asked) for asked in (None, False, True)] == [True, False, True]
     assert not streamed.streams(unable, weights, None)
+    at_once = spec_of(prune={"name": "magnitude", "sparsity": 0.5, "gradual": {"epochs": 0}})
+    assert streamed.streams(at_once, weights, None)
     wide = Weights.select([tensor("a", "float64", (30, 30))])
     assert not streamed.streams(able, wide, None)
 
