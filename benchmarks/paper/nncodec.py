@@ -24,7 +24,7 @@ from cnet.weights import Weights
 
 LABEL = "nncodec on CNET"
 QPS = (-28, -24, -20, -16, -12)
-_TRAINED = ("/cut/CNET 0.045/", "/cut/CNET gradual, taught/")
+_TRAINED = ("/cut/CNET ", "/cut/OBD, CNET, ")
 
 
 def jobs(made: Sequence[Job]) -> list[Job]:
