@@ -22,16 +22,21 @@ _PIECE = 2**20  # as Bundle.pieces has it
 
 @dataclass(eq=False)
 class Tally:
-    """Counts over some weights; ``populations`` is how often each label occurs, empty where there are none."""
+    """Counts over some weights.
 
-    clusters: int
+    Attributes:
+        clusters: number of centroids; None where values are kept as they are.
+        populations: how often each label occurs.
+    """
+
+    clusters: int | None
     weights: int = 0
     kept: int = 0
     squares: float = 0.0
     populations: npt.NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.populations = np.zeros(self.clusters, np.int64)
+        self.populations = np.zeros(self.clusters or 0, np.int64)
 
     def add(self, original: Float32, decoded: npt.NDArray[np.floating], symbols: Symbols) -> None:
         """Count some more."""
@@ -39,7 +44,7 @@ class Tally:
         self.kept += int(np.count_nonzero(decoded))
         self.squares += float(np.sum((decoded.astype(np.float64) - original.astype(np.float64)) ** 2))
         if symbols.labels is not None:
-            self.populations += np.bincount(symbols.labels, minlength=self.clusters)
+            self.populations += np.bincount(symbols.labels, minlength=len(self.populations))
 
     @property
     def sparsity(self) -> float:
@@ -54,7 +59,7 @@ class Tally:
     @property
     def entropy(self) -> float | None:
         """Bits a label; None where there are none."""
-        return sizes.entropy(self.populations) if self.clusters else None
+        return None if self.clusters is None else sizes.entropy(self.populations)
 
 
 def measured(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, tuple[LayerResult, ...]]:
@@ -64,12 +69,11 @@ def measured(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, tuple[Lay
         BundleError: it decodes to something else.
     """
     vector = symbols.kept.vector
-    clusters = symbols.clusters or 0
-    net, layers = Tally(clusters), []
+    net, layers = Tally(symbols.clusters), []
     names = vector.weights.compressible
     rows = zip(vector.parts(_cuts(vector.weights.slices())), symbols.parts(_cuts(vector.weights.slices())), strict=True)
     for name in names:
-        layer = Tally(clusters)
+        layer = Tally(symbols.clusters)
         dtype, shape = bundle.described(name)
         for piece in bundle.pieces(name):
             original, part = next(rows)
@@ -100,7 +104,7 @@ def _result(name: str, shape: Sequence[int], layer: Tally) -> LayerResult:
         kept=layer.kept,
         sparsity=layer.sparsity,
         mse=layer.mse,
-        clusters=int(np.count_nonzero(layer.populations)) if layer.clusters else None,
+        clusters=None if layer.clusters is None else int(np.count_nonzero(layer.populations)),
         label_entropy=layer.entropy,
     )
 
