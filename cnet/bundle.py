@@ -169,7 +169,11 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
 
     def weights(self) -> Weights:
         """All tensors in their own types, as before compression. Raises BundleError."""
-        return expanded(self.stored())
+        stored = self.stored()
+        try:
+            return expanded(stored)
+        except FOREIGN as error:
+            raise BundleError("the bundle's products of factors cannot be computed") from error
 
     def stored(self) -> Weights:
         """All tensors as the file holds them: factors in place of their products. Raises BundleError."""
@@ -235,7 +239,10 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
 
     def _product(self, product: Product) -> npt.NDArray[np.generic]:
         left, right = (Tensor(name, self._rows[name][0], self._tensor(name)) for name in (product.left, product.right))
-        return multiplied(left, right, product.dtype)
+        try:
+            return multiplied(left, right, product.dtype)
+        except FOREIGN as error:
+            raise BundleError(f"tensor {product.name!r} of the bundle cannot be computed") from error
 
     def _tensor(self, name: str) -> npt.NDArray[np.generic]:
         """A new array in the storage type of the tensor's own type."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from cnet import dtypes, mapped, sizes
 from cnet.bundle import BundleSizes
+from cnet.errors import CheckpointError
 from cnet.points import BaselineResult, LayerResult, PartBytes, Point
 from cnet.products import spans
 from cnet.quantize import Quantizer
@@ -64,6 +65,16 @@ class Quality:
     label_entropy: float | None
     mse: float
     layers: tuple[LayerResult, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a net with weights that its element types cannot hold. Raises CheckpointError (``not_finite``)."""
+        lost = [layer.name for layer in self.layers if not np.isfinite(layer.mse)]
+        if lost:
+            raise CheckpointError(
+                f"compressed weights of {lost[0]!r} are larger than its element type can hold: name the quantizer "
+                "kmeans and no transform, or save the checkpoint in a wider type",
+                code="not_finite",
+            )
 
     def summary(self) -> dict[str, Any]:
         """What the bundle's manifest tells of it, by the names of ``Point``."""

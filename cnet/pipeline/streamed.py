@@ -141,7 +141,7 @@ class StreamedMaker(Maker):
             loss=None,
             sparsity=net.sparsity,
             clusters=symbols.clusters,
-            label_entropy=net.entropy if symbols.clusters is not None else None,
+            label_entropy=net.entropy,
             mse=net.mse,
             layers=tuple(layer_result(name, bundle.described(name)[1], layer) for name, layer in layers.items()),
         )

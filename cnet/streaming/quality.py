@@ -25,7 +25,7 @@ class Tally:
     """Counts over some weights.
 
     Attributes:
-        clusters: number of centroids, 0 where there are none.
+        clusters: number of centroids; None where values are kept as they are.
         weights: all of them.
         unpruned: those that are left after pruning.
         kept: those that are not zero after quantizing either.
@@ -33,7 +33,7 @@ class Tally:
         populations: how often each label occurs.
     """
 
-    clusters: int
+    clusters: int | None
     weights: int = 0
     unpruned: int = 0
     kept: int = 0
@@ -41,7 +41,7 @@ class Tally:
     populations: npt.NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.populations = np.zeros(self.clusters, np.int64)
+        self.populations = np.zeros(self.clusters or 0, np.int64)
 
     def add(self, original: Float32, decoded: npt.NDArray[np.floating], symbols: Symbols) -> None:
         """Count some more."""
@@ -50,7 +50,7 @@ class Tally:
         self.kept += int(np.count_nonzero(decoded))
         self.squares += float(np.sum((decoded.astype(np.float64) - original.astype(np.float64)) ** 2))
         if symbols.labels is not None:
-            self.populations += np.bincount(symbols.labels, minlength=self.clusters)
+            self.populations += np.bincount(symbols.labels, minlength=len(self.populations))
 
     @property
     def sparsity(self) -> float:
@@ -65,7 +65,7 @@ class Tally:
     @property
     def entropy(self) -> float | None:
         """Bits a label; None where there are none."""
-        return sizes.entropy(self.populations) if self.clusters else None
+        return None if self.clusters is None else sizes.entropy(self.populations)
 
 
 def measured(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, dict[str, Tally]]:
@@ -75,7 +75,7 @@ def measured(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, dict[str,
         BundleError: it decodes to something else.
     """
     vector = symbols.kept.vector
-    clusters = symbols.clusters or 0
+    clusters = symbols.clusters
     net, layers = Tally(clusters), {name: Tally(clusters) for name in vector.weights.compressible}
     rows = zip(vector.parts(_cuts(vector.weights.slices())), symbols.parts(_cuts(vector.weights.slices())), strict=True)
     for name, layer in layers.items():
@@ -109,7 +109,7 @@ def layer_result(name: str, shape: Sequence[int], layer: Tally) -> LayerResult:
         kept=layer.kept,
         sparsity=layer.sparsity,
         mse=layer.mse,
-        clusters=int(np.count_nonzero(layer.populations)) if layer.clusters else None,
+        clusters=None if layer.clusters is None else int(np.count_nonzero(layer.populations)),
         label_entropy=layer.entropy,
     )
 

@@ -64,6 +64,16 @@ def test_points_are_those_of_a_run_in_memory(tmp_path: Path, quantize: dict[str,
     }
 
 
+def test_numbers_of_a_net_without_labels_are_those_in_memory(tmp_path: Path) -> None:
+    """Where everything is pruned there are no clusters and no bits a label, and both runs say so alike."""
+    spec = spec_of(prune={"name": "magnitude", "sparsity": 1.0}, quantize={"name": "kmeans", "clusters": 4})
+    stream, memory = (compressed(tmp_path / name, spec, streaming=name == "stream")[0] for name in ("stream", "memory"))
+
+    assert stream.points == memory.points
+    assert stream.points[0].label_entropy == 0
+    assert [(layer.clusters, layer.label_entropy) for layer in stream.points[0].layers] == [(0, 0), (0, 0)]
+
+
 def test_points_are_those_that_their_files_tell(tmp_path: Path) -> None:
     """Sizes and digest are those of the published file."""
     stream, _ = compressed(tmp_path, spec_of(), streaming=True)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from cnet import sizes
+from cnet import dtypes, sizes
 from cnet.bundle import open_bundle
 from cnet.checkpoint import read_checkpoint
-from cnet.errors import ConstraintNotMetError, SpecError
+from cnet.errors import CheckpointError, ConstraintNotMetError, SpecError
 from cnet.pipeline import Inputs, SilentRun, run
 from cnet.weights import Tensor, Weights
 from tests.real_files import real_file
@@ -213,3 +214,21 @@ def test_real_resnet32(tmp_path: Path) -> None:
             if tensor.name not in weights.compressible:
                 assert decoded[tensor.name].data.tobytes() == tensor.data.tobytes()
         assert point.ratio > 15
+
+
+@pytest.mark.parametrize(
+    ("quantize", "dtype"),
+    [({"name": "universal", "step": 0.5}, "float16"), ({"name": "uniform", "bits": 3, "scope": "channel"}, "bfloat16")],
+)
+def test_numbers_that_outgrow_their_type_are_refused(tmp_path: Path, quantize: dict[str, Any], dtype: str) -> None:
+    """Steps may end above the largest number of a type: no bundle may hold the infinities that they are rounded to."""
+    largest = {"float16": 65504.0, "bfloat16": 3.38e38}[dtype]
+    values = np.random.default_rng(1).normal(size=(30, 40)).clip(-1, 1) * largest
+    weights = Weights.select([Tensor("w", dtype, dtypes.narrow(values, dtype))])
+    spec = weights_spec(quantize=quantize)
+
+    with pytest.raises(CheckpointError, match="'w' are larger") as caught:
+        run(spec, Inputs(weights, None, tmp_path), SilentRun())
+
+    assert caught.value.code == "not_finite"
+    assert not list(tmp_path.rglob("point-*.npz"))
