@@ -77,6 +77,9 @@ def _into(out: Path, outcome: Outcome) -> Outcome:
     try:
         shutil.copyfile(outcome.bundles[outcome.selected], draft)
         draft.replace(out)
+    except OSError as error:
+        error.filename, error.filename2 = str(out), None  # a full disk is reported under the name of the source
+        raise
     finally:
         draft.unlink(missing_ok=True)
     return outcome

@@ -49,6 +49,18 @@ def test_nothing_is_written_where_the_target_is_not_met(checkpoint: Path, tmp_pa
     assert out.read_bytes() == b"older"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only some systems have a disk that is always full")
+def test_a_full_disk_is_reported_under_the_name_of_the_file(checkpoint: Path, tmp_path: Path) -> None:
+    """Not under that of the run's own copy, whose disk has space; an older file stays as it is."""
+    out = tmp_path / "out.npz"
+    out.write_bytes(b"older")
+    (tmp_path / ".out.npz.draft").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"No space left.*out\.npz") as caught:
+        compress_file(checkpoint, weights_spec(), out)
+    assert caught.value.filename == str(out)
+    assert out.read_bytes() == b"older"
+
+
 def test_dataset_is_a_path_or_a_name(tmp_path: Path) -> None:
     """An npz file trains a baseline from scratch; a built-in name gives its images."""
     data = blobs()

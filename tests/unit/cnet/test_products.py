@@ -157,10 +157,10 @@ def test_manifest_whose_products_cannot_be_is_refused(product: dict[str, object]
 
 def test_product_larger_than_memory_is_refused(tmp_path: Path) -> None:
     """Factors of few bytes may stand for more than there is memory: BundleError, by each way of asking."""
-    sides = {"l": (2**24, 1), "r": (1, 2**24)}
+    sides = {"l": (2**22, 1), "r": (1, 2**22)}
     tensors = tuple(Tensor(name, "float32", np.broadcast_to(np.float32(0), shape)) for name, shape in sides.items())
     weights = factored(Weights(tensors, ("l", "r")), (Product("w", "float64", "l", "r"),))
-    symbols = Symbols(np.zeros(2**25, np.bool_), np.empty(0, np.uint8), np.empty(0, np.float32))
+    symbols = Symbols(np.zeros(2**23, np.bool_), np.empty(0, np.uint8), np.empty(0, np.float32))
     write_bundle(tmp_path / "b", weights, symbols, ENCODERS.create("compact"))
     bundle = open_bundle(tmp_path / "b")
 
