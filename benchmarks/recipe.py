@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from cnet.bundle import open_bundle
 from cnet.pipeline import Inputs, Outcome, SilentRun, run
 from cnet.spec import JobSpec
 from cnet.training.architectures import ARCHITECTURES
-from cnet.training.datasets import DATASETS
+from cnet.training.datasets import DATASETS, Dataset
 from cnet.weights import Weights
 
 SPARSITIES = (0.9, 0.95, 0.98)
@@ -37,13 +38,16 @@ RECIPES: dict[str, dict[str, Any]] = {
     "default with obd": {"prune": {"name": "obd", "sparsity": list(SPARSITIES)}},
 }
 
-DATA = DATASETS.create("digits").load()
+
+@cache
+def _digits() -> Dataset:
+    return DATASETS.create("digits").load()
 
 
 def _run(spec: dict[str, Any], weights: Weights | None) -> tuple[Outcome, Weights]:
     """The outcome, and the first point's net."""
     with tempfile.TemporaryDirectory() as folder:
-        outcome = run(JobSpec.parse(spec), Inputs(weights, DATA, Path(folder)), SilentRun())
+        outcome = run(JobSpec.parse(spec), Inputs(weights, _digits(), Path(folder)), SilentRun())
         return outcome, open_bundle(outcome.bundles[0]).weights()
 
 

@@ -13,15 +13,18 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from cnet.encode._inflate import inflated
+
 Bytes = npt.NDArray[np.uint8]
 
+_RAW = -15  # deflate without a header, the largest window
 _FEWEST = 2**12  # symbols that are worth a code of their own
 _MEMORY = 9  # zlib's largest: blocks of up to 2^15 symbols
 
 
 def packed(symbols: Bytes, cuts: Iterable[int] = ()) -> bytes:
     """The stream of some symbols; each of ``cuts``, ascending, is a place from which on there is a new code."""
-    packer = zlib.compressobj(1, zlib.DEFLATED, -15, _MEMORY, zlib.Z_HUFFMAN_ONLY)
+    packer = zlib.compressobj(1, zlib.DEFLATED, _RAW, _MEMORY, zlib.Z_HUFFMAN_ONLY)
     content, parts, start = np.ascontiguousarray(symbols).data, [], 0
     for cut in cuts:
         parts += [packer.compress(content[start:cut]), packer.flush(zlib.Z_BLOCK)]
@@ -31,14 +34,7 @@ def packed(symbols: Bytes, cuts: Iterable[int] = ()) -> bytes:
 
 def unpacked(content: bytes | memoryview, size: int) -> Bytes:
     """The ``size`` symbols of a stream that holds no more. Raises ValueError."""
-    unpacker = zlib.decompressobj(-15)
-    try:
-        found = unpacker.decompress(content, size + 1)
-    except zlib.error as error:
-        raise ValueError("deflated bytes are damaged") from error
-    if len(found) != size or not unpacker.eof or unpacker.unused_data:
-        raise ValueError("deflated bytes are not what they should be")
-    return np.frombuffer(found, np.uint8)
+    return np.frombuffer(inflated(content, size, _RAW), np.uint8)
 
 
 def cuts(ends: Sequence[int], fewest: int = _FEWEST) -> list[int]:

@@ -7,7 +7,7 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
-from cnet.encode._segment import inflated
+from cnet.encode._inflate import inflated
 
 Ints = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cnet import trellis
 from cnet.encode import _fit
 from cnet.encode._coder import Coder, Ints, Model, Reader, Writer
+from cnet.encode._inflate import inflated
 from cnet.encode._lanes import KindT, Lanes, Longs, from_lanes, lanes, to_lanes
 from cnet.encode._layout import Piece
 from cnet.encode._levels import LEVELS, Levels, code_levels
@@ -118,18 +119,6 @@ def _unpacked(bitmap: bytes, count: int) -> npt.NDArray[np.uint8]:
     if count == 0 and not bitmap:
         return np.empty(0, np.uint8)
     return np.unpackbits(np.frombuffer(inflated(bitmap, -(-count // 8)), np.uint8), count=count)
-
-
-def inflated(content: bytes, size: int) -> bytes:
-    """Exactly ``size`` bytes from a whole zlib stream. Raises ValueError."""
-    unpacker = zlib.decompressobj()
-    try:
-        found = unpacker.decompress(content, size + 1)
-    except zlib.error as error:
-        raise ValueError("deflated bytes are damaged") from error
-    if len(found) != size or not unpacker.eof or unpacker.unused_data:
-        raise ValueError("deflated bytes are not what they should be")
-    return found
 
 
 def by_piece(pieces: Sequence[Piece], flat: npt.NDArray[KindT]) -> list[npt.NDArray[KindT]]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from cnet.bundle import Bundle, BundleSizes, open_bundle, write_bundle
 from cnet.errors import BundleError
@@ -53,7 +54,7 @@ class Maker:
 
     def found(self, request: Request) -> Point | None:
         """The point of an earlier attempt, or None."""
-        name = _name(request)
+        name = name_of(request.index)
         record = self.store.record(name)
         if record is None or not self.store.bundle(name).exists():
             return None
@@ -62,7 +63,7 @@ class Maker:
 
     def tell(self, point: Point) -> None:
         """Hand a point to the observer, which may have heard of it before."""
-        self.observer.point(point, self.store.bundle(f"point-{point.index:03d}"))
+        self.observer.point(point, self.store.bundle(name_of(point.index)))
 
     def make(self, request: Request, pruned: Pruned, baseline: BaselineResult) -> Point:
         """One point, its bundle in its final place and its numbers recorded."""
@@ -72,7 +73,7 @@ class Maker:
         self._step("publish")
         sizes = self._published(request, weights, draft, measured, baseline)
         point = measure.point(request, measured, baseline, sizes)
-        self.store.set_record(_name(request), point.to_metrics())
+        self.store.set_record(name_of(request.index), point.to_metrics())
         return point
 
     def _quantized(self, request: Request, pruned: Pruned) -> tuple[Weights, Symbols]:
@@ -89,7 +90,7 @@ class Maker:
         weights = pruned.weights
         if self.net is not None:
             within = self.meter.within(self.effort.centroids)
-            run = Run(self.store.training(_name(request)), within, pruned.teacher)
+            run = Run(self.store.training(name_of(request.index)), within, pruned.teacher)
             weights, symbols = self.net.tune_centroids(weights, symbols, run, request.quantizer)
         self.meter.advance(self.effort.centroids)
         return weights, symbols
@@ -97,7 +98,7 @@ class Maker:
     def _encoded(self, request: Request, weights: Weights, symbols: Symbols) -> Bundle:
         """The bundle without its metrics, read back: what is measured is what is in the file."""
         self._step("encode")
-        path = self.store.draft(_name(request))
+        path = self.store.draft(name_of(request.index))
         write_bundle(path, weights, symbols, self.plan.encoder, None)
         self.meter.advance(self.effort.encode)
         return open_bundle(path)
@@ -114,7 +115,7 @@ class Maker:
         self, request: Request, weights: Weights, draft: Bundle, measured: Quality, baseline: BaselineResult
     ) -> BundleSizes:
         """The bundle with its metrics, proven to decode to what was measured, in its final place."""
-        name = _name(request)
+        name = name_of(request.index)
         metrics = self._metrics(request, measured, baseline)
         decoded = draft.weights()
         path = self.store.draft(name)
@@ -160,5 +161,12 @@ def _bits(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _name(request: Request) -> str:
-    return f"point-{request.index:03d}"
+def masked(weights: Weights, keep: npt.NDArray[np.bool_]) -> Weights:
+    """The weights with zeros where ``keep``, shape (n,), is false; what is zero already stays as it is, -0 too."""
+    vector = weights.vector()
+    return weights.with_vector(np.where(keep | (vector == 0), vector, vector.dtype.type(0)))
+
+
+def name_of(index: int) -> str:
+    """What the files of a point are called, by its index."""
+    return f"point-{index:03d}"

@@ -11,7 +11,7 @@ from cnet.pipeline import identity
 from cnet.pipeline.effort import Effort, Meter
 from cnet.pipeline.faults import Tracked, phase_named
 from cnet.pipeline.interface import Inputs, Outcome, RunObserver
-from cnet.pipeline.making import Maker
+from cnet.pipeline.making import Maker, name_of
 from cnet.pipeline.nets import Net
 from cnet.pipeline.plan import Plan, TrainingPlan
 from cnet.pipeline.session import Session
@@ -57,7 +57,7 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver, *, exhaustive: boo
         session.store.finish()
         selected = search.select(spec.target, baseline, points)
         session.meter.finish()
-    bundles = tuple(session.store.bundle(f"point-{point.index:03d}") for point in points)
+    bundles = tuple(session.store.bundle(name_of(point.index)) for point in points)
     return Outcome(baseline, tuple(points), selected, bundles)
 
 

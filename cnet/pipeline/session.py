@@ -14,7 +14,7 @@ from cnet.observer import check_stop
 from cnet.pipeline import advice
 from cnet.pipeline.effort import Effort, Meter
 from cnet.pipeline.interface import RunObserver
-from cnet.pipeline.making import Maker, Pruned
+from cnet.pipeline.making import Maker, Pruned, masked
 from cnet.pipeline.measure import Request, baseline_result
 from cnet.pipeline.nets import Mask, Net, OnFraction, Run, evaluate
 from cnet.pipeline.plan import Plan
@@ -178,10 +178,9 @@ class Session:
     def _pruned_anew(self, sparsity: float, position: int) -> Weights:
         self.observer.phase("prune")
         dense = self._pruned_gradually(sparsity, position)
-        vector = dense.vector()
         keep = self.plan.pruner.keep(dense, sparsity, self._curvature(dense))
         self._say(advice.about_pruning(dense, keep, sparsity))
-        weights = dense.with_vector(np.where(keep | (vector == 0), vector, vector.dtype.type(0)))
+        weights = masked(dense, keep)
         self.meter.advance(self.effort.prune)
         check_stop(self.observer)
         return self._recovered(weights, keep, position)

@@ -13,7 +13,7 @@ from cnet.encode import SegmentEncoder
 from cnet.errors import SpecError
 from cnet.observer import check_stop
 from cnet.pipeline import advice, measure
-from cnet.pipeline.making import Maker, Pruned
+from cnet.pipeline.making import Maker, Pruned, masked, name_of
 from cnet.pipeline.measure import Quality, Request
 from cnet.pipeline.plan import Plan
 from cnet.pipeline.session import Session
@@ -93,7 +93,7 @@ class StreamedMaker(Maker):
             self.observer.log(f"point {request.index} is made in memory: {error}")
             return super().make(request, self._in_memory(request, pruned.weights), baseline)
         self._step("encode")
-        path = self.store.draft(f"point-{request.index:03d}")
+        path = self.store.draft(name_of(request.index))
         write_bundle(path, pruned.weights, symbols, self.plan.encoder)
         self.meter.advance(self.effort.encode)
         self._step("evaluate")
@@ -102,17 +102,15 @@ class StreamedMaker(Maker):
         self._step("publish")
         sizes = add_notes(path, self._metrics(request, quality, baseline), self.about)
         open_bundle(path).verify()
-        publish(path, self.store.bundle(f"point-{request.index:03d}"))
+        publish(path, self.store.bundle(name_of(request.index)))
         point = measure.point(request, quality, baseline, sizes)
-        self.store.set_record(f"point-{request.index:03d}", point.to_metrics())
+        self.store.set_record(name_of(request.index), point.to_metrics())
         return point
 
     def _in_memory(self, request: Request, weights: Weights) -> Pruned:
         """What a session that does not stream makes of weights that are not trained."""
-        vector = weights.vector()
         keep = self.plan.pruner.keep(weights, request.sparsity)
-        kept = weights.with_vector(np.where(keep | (vector == 0), vector, vector.dtype.type(0)))
-        return Pruned(vector, kept, None, None)
+        return Pruned(weights.vector(), masked(weights, keep), None, None)
 
     def _symbols(self, request: Request, weights: Weights) -> StreamedSymbols:
         self._step("prune")
@@ -129,7 +127,7 @@ class StreamedMaker(Maker):
 
     def _measured(self, request: Request, symbols: StreamedSymbols) -> Quality:
         """The quality of the draft, which is compared with what was put into it."""
-        bundle = open_bundle(self.store.draft(f"point-{request.index:03d}"))
+        bundle = open_bundle(self.store.draft(name_of(request.index)))
         net, layers = measured(bundle, symbols)
         if self.plan.encoder.others != "float16":
             check_others(bundle, symbols)

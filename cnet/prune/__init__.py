@@ -2,6 +2,6 @@
 
 from cnet.prune._base import PRUNERS, Curvature, Pruner
 from cnet.prune._gradual import Gradual
-from cnet.prune._select import Threshold
+from cnet.prune._select import Threshold, magnitude_bits
 
-__all__ = ["PRUNERS", "Curvature", "Gradual", "Pruner", "Threshold"]
+__all__ = ["PRUNERS", "Curvature", "Gradual", "Pruner", "Threshold", "magnitude_bits"]

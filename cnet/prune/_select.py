@@ -16,9 +16,15 @@ _MAGNITUDE = np.uint32(0x7FFFFFFF)
 
 
 def chunks(values: npt.NDArray[np.float32]) -> Iterable[Bits]:
-    """The magnitudes of some values as integers of the same order: the bits of a float32 without its sign."""
-    flat = values.reshape(-1).view(np.uint32)
-    return (flat[start : start + _CHUNK] & _MAGNITUDE for start in range(0, len(flat), _CHUNK))
+    """The magnitudes of some values, part by part."""
+    flat = values.reshape(-1)
+    return (magnitude_bits(flat[start : start + _CHUNK]) for start in range(0, len(flat), _CHUNK))
+
+
+def magnitude_bits(values: npt.NDArray[np.float32]) -> Bits:
+    """Magnitudes as integers of the same order: the bits of a float32 without its sign."""
+    bits: Bits = values.view(np.uint32) & _MAGNITUDE
+    return bits
 
 
 def smallest(parts: Callable[[], Iterable[Bits]], rank: int) -> tuple[int, int]:

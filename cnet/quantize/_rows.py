@@ -93,11 +93,9 @@ class RowScoped(Layered):
             CheckpointError: ``not_finite``, where a kept weight is NaN or infinite.
             SpecError: the layers have more than 65,536 centroids together.
         """
-        if self.scope == "network" or not shapes:
-            return self.one_codebook(vector, keep, clusters, shapes)
-        if self.scope == "layer":
-            return self.by_layer(vector, keep, clusters, shapes)
-        return self._by_row(vector, keep, clusters, shapes)
+        if self.scope == "channel" and shapes:
+            return self._by_row(vector, keep, clusters, shapes)
+        return super().symbols(vector, keep, clusters, shapes)
 
     def _by_row(
         self, vector: Floats, keep: npt.NDArray[np.bool_], clusters: int | None, shapes: Sequence[tuple[int, ...]]

@@ -26,6 +26,8 @@ class Layered(Quantizer):
     encoder ``compact`` sees that and does not pay for it.
     """
 
+    scope: str
+
     def by_layer(
         self,
         vector: Floats,
@@ -45,6 +47,22 @@ class Layered(Quantizer):
             start = part.stop
         return _joined(parts, vector.dtype)
 
+    def symbols(
+        self,
+        vector: Floats,
+        keep: npt.NDArray[np.bool_],
+        clusters: int | None,
+        shapes: Sequence[tuple[int, ...]] = (),
+    ) -> Symbols:
+        """The symbols of w_net.
+
+        Raises:
+            SpecError: the layers have more than 65,536 centroids together.
+        """
+        if self.scope == "network" or not shapes:
+            return self.one_codebook(vector, keep, clusters, shapes)
+        return self.by_layer(vector, keep, clusters, shapes)
+
     def one_codebook(
         self,
         vector: Floats,
@@ -62,22 +80,6 @@ class Scoped(Layered):
     scope: Literal["network", "layer"] = Field(
         default="network", description="One codebook for the whole net, or one for each layer."
     )
-
-    def symbols(
-        self,
-        vector: Floats,
-        keep: npt.NDArray[np.bool_],
-        clusters: int | None,
-        shapes: Sequence[tuple[int, ...]] = (),
-    ) -> Symbols:
-        """The symbols of w_net.
-
-        Raises:
-            SpecError: the layers have more than 65,536 centroids together.
-        """
-        if self.scope == "network" or not shapes:
-            return self.one_codebook(vector, keep, clusters, shapes)
-        return self.by_layer(vector, keep, clusters, shapes)
 
 
 def _joined(parts: Sequence[Symbols], dtype: np.dtype[np.floating]) -> Symbols:

@@ -9,12 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.picked import picked
-from cnet.prune import Pruner, Threshold
+from cnet.prune import Pruner, Threshold, magnitude_bits
 from cnet.quantize import Fitted, Quantizer
 from cnet.streaming.vector import Float32, StreamedVector
 from cnet.symbols import Symbols
-
-_MAGNITUDE = np.uint32(0x7FFFFFFF)
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +33,7 @@ class Kept:
     def of(cls, vector: StreamedVector, pruner: Pruner, sparsity: float, *, negative_zeros: bool = False) -> Kept:
         """The weights that ``pruner`` keeps. Raises SpecError where it needs all of them at once."""
         dropped = round(sparsity * len(vector))
-        threshold = pruner.threshold(lambda: map(_bits, vector.parts(vector.cuts())), dropped)
+        threshold = pruner.threshold(lambda: map(magnitude_bits, vector.parts(vector.cuts())), dropped)
         return cls(vector, threshold, negative_zeros)
 
     def parts(self, cuts: Iterable[slice]) -> Iterator[tuple[npt.NDArray[np.bool_], Float32]]:
@@ -45,7 +43,7 @@ class Kept:
         def magnitudes() -> Iterator[npt.NDArray[np.uint32]]:
             for part in self.vector.parts(cuts):
                 read.append(part)
-                yield _bits(part)
+                yield magnitude_bits(part)
 
         for keep in self.threshold.masks(magnitudes()):
             part = read.pop()
@@ -103,9 +101,3 @@ class StreamedSymbols:
         for keep, values in self.kept.parts(cuts):
             labels = self.fitted.labels(values)
             yield Symbols(keep, labels, values if labels is None else self.fitted.centroids)
-
-
-def _bits(values: Float32) -> npt.NDArray[np.uint32]:
-    """Magnitudes as integers of the same order."""
-    bits: npt.NDArray[np.uint32] = values.view(np.uint32) & _MAGNITUDE
-    return bits
