@@ -44,6 +44,12 @@ That of version 3 leaves out what is empty or null, and has other forms of these
     others            bytes of each block of other tensors in ``data``
     packing           {"kind", "error"}: ``other`` of version 2; left out where it is "planes" without an error
     digests           the first 16 bytes of the sha256 of each 2^16 bytes of ``data``, in URL-safe base64, unpadded
+    notes             in place of ``metrics`` and ``extra``, where they are a run's: {"metrics", "spec", "inputs"}, and
+                      "quantize" where a search chose it. The tables are in ``cnet.bundle_notes``: ``metrics`` is
+                      METRICS and BASELINE without their names, then COUNTS where they do not follow from the tensors;
+                      ``spec`` is less what SAID, SECTIONS and PARTS say: null stands for what is in them and not in
+                      the spec, a name for a part of which nothing else is left, and a part without a name has that of
+                      SAID; ``inputs`` are digests of weights and data set, written as in ``digests``, or null
 
 **Decoding.** The encoder gives w_net in float32 (float64 for a float64 net), and ``local`` changes it. Each
 compressible tensor is its part of w_net rounded to its own type, to nearest, ties to even. All other tensors are their
@@ -62,6 +68,7 @@ holds no time, host or path: the same net and symbols give the same bytes.
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 import math
@@ -148,8 +155,10 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The manifest as the file holds it; a new dict."""
+        """The manifest as the file holds it, a run's notes as metrics and extra; a new dict."""
         document: dict[str, Any] = json.loads(self._reader.manifest)
+        if document.pop("notes", None) is not None:
+            document |= copy.deepcopy({"metrics": self._parsed.metrics, "extra": self._parsed.extra})
         return document
 
     @property

@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue, ValidationError
 
 from cnet.bundle_local import LocalEntry
 from cnet.bundle_manifest import STREAMS, Columns, Factors, Joined, Length, Manifest, Other, Role
+from cnet.bundle_notes import Digest, Notes, restored, shortened
 from cnet.errors import BundleError
 from cnet.registry import Strict
 
@@ -19,7 +20,6 @@ _FORMAT = "cnet-bundle"
 _PACKING = {"kind": "planes", "error": 0.0}
 
 Shape = Annotated[tuple[Length, ...], Field(max_length=64)]
-Digest = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{22}$")]
 
 
 class _Document(Strict):
@@ -38,6 +38,7 @@ class _Document(Strict):
     local: LocalEntry | None = None
     products: tuple[Factors, ...] = ()
     digests: tuple[Digest, ...]
+    notes: Notes | None = None
     metrics: dict[str, JsonValue] | None = None
     extra: dict[str, JsonValue] | None = None
 
@@ -79,15 +80,17 @@ def parse(text: bytes) -> Manifest:
 
 def to_json(manifest: Manifest) -> bytes:
     """Compact UTF-8 JSON. Raises BundleError where it cannot hold a name or number."""
-    if manifest.joined is not None:
-        document = _joined_document(manifest, manifest.joined)
-    else:
-        empty = {name for name in ("local", "products") if not getattr(manifest, name)}
-        document = manifest.model_dump(mode="json", exclude=empty | ({"other"} if manifest.version == 1 else set()))
     try:
-        return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        return json.dumps(_document(manifest), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except ValueError as error:
         raise BundleError("names and metrics must be text and numbers that JSON can hold") from error
+
+
+def _document(manifest: Manifest) -> dict[str, Any]:
+    if manifest.joined is not None:
+        return _joined_document(manifest, manifest.joined)
+    empty = {name for name in ("local", "products") if not getattr(manifest, name)}
+    return manifest.model_dump(mode="json", exclude=empty | ({"other"} if manifest.version == 1 else set()))
 
 
 def _no_number(constant: str) -> None:
@@ -105,14 +108,20 @@ def _check_version(version: object) -> None:
 def _joined(text: bytes) -> Manifest:
     """The manifest of version 3. Raises ValueError."""
     document = _Document.model_validate_json(text)
+    columns = document.columns()
+    metrics, extra = document.metrics, document.extra
+    if document.notes is not None:
+        if metrics is not None or extra is not None:
+            raise ValueError("a run's notes are there twice")
+        metrics, extra = restored(document.notes, columns)
     return Manifest(
         version=3,
         encoder=document.encoder,
         header=document.header,
-        tensors=document.columns(),
+        tensors=columns,
         tied=document.tied,
-        metrics=document.metrics,
-        extra=document.extra,
+        metrics=metrics,
+        extra=extra,
         other=document.packing,
         local=document.local,
         products=document.products,
@@ -131,6 +140,7 @@ def _joined_document(manifest: Manifest, joined: Joined) -> dict[str, Any]:
         kinds.setdefault(role, {}).setdefault(dtype, []).append(shape)
     in_order = [(role, dtype, shape) for role, each in kinds.items() for dtype in each for shape in each[dtype]]
     places = {row: place for place, row in enumerate(in_order)}
+    notes = shortened(manifest.metrics, manifest.extra, columns)
     document = {
         "format": _FORMAT,
         "version": 3,
@@ -145,8 +155,9 @@ def _joined_document(manifest: Manifest, joined: Joined) -> dict[str, Any]:
         "local": manifest.local.model_dump() if manifest.local else None,
         "products": [each.model_dump() for each in manifest.products],
         "digests": joined.digests,
-        "metrics": manifest.metrics,
-        "extra": manifest.extra,
+        "notes": notes,
+        "metrics": manifest.metrics if notes is None else None,
+        "extra": manifest.extra if notes is None else None,
     }
     unsaid: dict[str, Any] = {
         "header": {},
@@ -155,6 +166,7 @@ def _joined_document(manifest: Manifest, joined: Joined) -> dict[str, Any]:
         "packing": _PACKING,
         "local": None,
         "products": [],
+        "notes": None,
         "metrics": None,
         "extra": None,
     }

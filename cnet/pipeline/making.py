@@ -136,7 +136,7 @@ class Maker:
             "clusters_requested": request.clusters,
             **_chosen(request, self.about),
             **measured.summary(),
-            "baseline": baseline.to_json(),
+            "baseline": {**baseline.to_json(), "loss": measure.brief(baseline.loss)},
         }
 
     def _step(self, phase: str) -> None:

@@ -77,18 +77,21 @@ class Quality:
             )
 
     def summary(self) -> dict[str, Any]:
-        """What the bundle's manifest tells of it, by the names of ``Point``."""
-        names = (
-            "sparsity",
-            "clusters",
-            "accuracy",
-            "accuracy_before_quantize",
-            "loss",
-            "label_entropy",
-            "mse",
-        )
-        values = {name: getattr(self, name) for name in names}
-        return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in values.items()}
+        """What the bundle's manifest tells of it, by the names of ``Point``; accuracies are exact."""
+        return {
+            "sparsity": brief(self.sparsity),
+            "clusters": self.clusters,
+            "accuracy": self.accuracy,
+            "accuracy_before_quantize": self.accuracy_before_quantize,
+            "loss": brief(self.loss),
+            "label_entropy": brief(self.label_entropy),
+            "mse": brief(self.mse),
+        }
+
+
+def brief(value: float | None) -> float | None:
+    """A number to six significant digits; None for what is no number."""
+    return None if value is None or not np.isfinite(value) else float(f"{value:.6g}")
 
 
 def quality(

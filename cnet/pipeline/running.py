@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from cnet import search
@@ -71,14 +71,14 @@ def _session(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Session:
     net = _net(spec, inputs, plan, observer)
     if given is not None and net is not None:
         net.check(given)
-    about = _about(spec, inputs, given)
-    store = Store(inputs.folder, identity.run_key(spec, **about["inputs"]), plan.selection)
+    digests = _digests(inputs, given)
+    store = Store(inputs.folder, identity.run_key(spec, **digests), plan.selection)
     if store.resumed:
         observer.log("this run was started before: going on from its saved state")
     effort = Effort.of(spec, inputs.dataset)
     meter = Meter(observer, effort.total)
     streamed = _streamed(spec, inputs, given)
-    maker = (StreamedMaker if streamed else Maker)(plan, net, effort, observer, store, meter, about)
+    maker = (StreamedMaker if streamed else Maker)(plan, net, effort, observer, store, meter, _about(spec, digests))
     kind, returns = StreamedSession if streamed else Session, search.searches(spec)
     return kind(given, plan, net, effort, observer, store, meter, maker, returns)
 
@@ -113,10 +113,16 @@ def _net(spec: JobSpec, inputs: Inputs, plan: Plan, observer: RunObserver) -> Ne
     return Net(training, inputs.dataset, spec.preprocess, plan.selection, observer)
 
 
-def _about(spec: JobSpec, inputs: Inputs, given: Weights | None) -> dict[str, Any]:
-    """What every bundle of the run says about where it comes from: no time, no host, no id."""
-    digests = {
+def _digests(inputs: Inputs, given: Weights | None) -> dict[str, str | None]:
+    return {
         "weights": None if given is None else identity.weights_digest(given),
         "dataset": None if inputs.dataset is None else identity.dataset_digest(inputs.dataset),
     }
-    return {"spec": identity.spec_document(spec), "inputs": digests}
+
+
+def _about(spec: JobSpec, digests: Mapping[str, str | None]) -> dict[str, Any]:
+    """What every bundle of the run says about where it comes from: no time, no host, no id; digests of 128 bits."""
+    return {
+        "spec": identity.spec_document(spec),
+        "inputs": {name: digest and digest[:32] for name, digest in digests.items()},
+    }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cnet.bundle import open_bundle
-from tests.golden.write import DIGESTS, FOLDER, digest, net_of
+from tests.golden.write import DIGESTS, FOLDER, digest, net_of, notes_of
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.npz"))
 
@@ -20,6 +20,7 @@ def test_each_golden_bundle_has_a_digest() -> None:
     assert {"v3-compact", "v3-compact-quick", "v3-compact-trellis", "v3-compact-values", "v3-compact-walk"} <= set(
         NAMES
     )
+    assert "v3-compact-notes" in NAMES
     assert {f"{form}-{local}" for form in ("v1-npz", "v2-compact") for local in ("dither", "scales")} <= set(NAMES)
 
 
@@ -33,3 +34,4 @@ def test_golden_bundles_decode_to_the_same_bits(name: str) -> None:
     assert digest(bundle) == json.loads(DIGESTS.read_text())[name]
     np.testing.assert_array_equal(bundle.symbols().vector(), symbols.vector())
     assert [t.name for t in bundle.weights()] == [t.name for t in weights]
+    assert (bundle.metrics, bundle.manifest["extra"]) == notes_of(name)

@@ -15,6 +15,7 @@ from cnet.bundle import open_bundle
 from cnet.checkpoint import read_checkpoint
 from cnet.errors import CheckpointError, ConstraintNotMetError, SpecError
 from cnet.pipeline import Inputs, SilentRun, run
+from cnet.pipeline.identity import spec_document, weights_digest
 from cnet.weights import Tensor, Weights
 from tests.real_files import real_file
 from tests.unit.cnet.pipeline.material import Recorder, blobs, compress, digests, random_weights, weights_spec
@@ -90,8 +91,11 @@ def test_bundle_holds_metrics_and_spec(tmp_path: Path) -> None:
     metrics, extra = bundle.metrics, bundle.manifest["extra"]
     assert metrics is not None
     text = json.dumps([metrics, extra], allow_nan=False)
-    assert metrics["mse"] == outcome.points[1].mse
+    assert metrics["mse"] == float(f"{outcome.points[1].mse:.6g}")
+    assert set(metrics["baseline"]) == set(outcome.baseline.to_json())
     assert metrics["baseline"]["npz_bytes"] == outcome.baseline.npz_bytes
+    assert extra["spec"] == spec_document(weights_spec())
+    assert extra["inputs"] == {"weights": weights_digest(random_weights())[:32], "dataset": None}
     assert extra["spec"]["quantize"] == {"name": "kmeans", "scope": "network", "clusters": [4, 16]}
     assert not {"secret name", "secret label", "ckpt_1"} & set(text.split('"'))
 
