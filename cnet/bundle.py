@@ -39,7 +39,8 @@ In version 3 (encoder ``compact``) all parts are in one member, so that a small 
 That of version 3 leaves out what is empty or null, and has other forms of these:
 
     kinds             {role: {dtype: [shape, ...]}}: the kinds of tensors that there are, numbered from 0 as they stand
-    tensors           [number of its kind, name] of each tensor, in the net's order
+    tensors           of each tensor, in the net's order, [number of its kind, name], or [number of its kind, n, rest],
+                      where the first n of the name's dotted parts are those of the name before
     sizes             bytes of mask, labels and, where there are any, centroids in ``data``
     others            bytes of each block of other tensors in ``data``
     packing           {"kind", "error"}: ``other`` of version 2; left out where it is "planes" without an error

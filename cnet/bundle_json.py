@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, ValidationError
@@ -17,6 +19,8 @@ VERSIONS = (1, 2, 3)
 
 _FORMAT = "cnet-bundle"
 
+_MOST_NAMES = 2**26  # characters of all names, which few bytes could make as many of as they like
+
 _PACKING = {"kind": "planes", "error": 0.0}
 
 Shape = Annotated[tuple[Length, ...], Field(max_length=64)]
@@ -30,7 +34,7 @@ class _Document(Strict):
     encoder: str
     header: dict[str, JsonValue] = Field(default_factory=dict)
     kinds: dict[Role, dict[str, tuple[Shape, ...]]]
-    tensors: tuple[tuple[Length, str], ...]
+    tensors: tuple[tuple[Length, str] | tuple[Length, Length, str], ...]
     tied: tuple[tuple[Length, ...], ...] = ()
     sizes: Annotated[tuple[Length, ...], Field(min_length=2, max_length=3)]
     others: tuple[Length, ...] = ()
@@ -50,11 +54,11 @@ class _Document(Strict):
             for dtype, shapes in by_dtype.items()
             for shape in shapes
         ]
-        if any(kind >= len(kinds) for kind, _ in self.tensors):
+        if any(entry[0] >= len(kinds) for entry in self.tensors):
             raise ValueError("a tensor is of no kind")
-        rows = [kinds[kind] for kind, _ in self.tensors]
+        rows = [kinds[entry[0]] for entry in self.tensors]
         return Columns(
-            names=tuple(name for _, name in self.tensors),
+            names=tuple(_names((0, entry[1]) if len(entry) == 2 else entry[1:] for entry in self.tensors)),
             dtypes=tuple(dtype for dtype, _, _ in rows),
             shapes=tuple(shape for _, shape, _ in rows),
             roles=tuple(role for _, _, role in rows),
@@ -131,6 +135,35 @@ def _joined(text: bytes) -> Manifest:
     )
 
 
+def _shared(names: Iterable[str]) -> Iterator[tuple[str] | tuple[int, str]]:
+    """Each name less the dotted parts that it shares with the one before, their number in front where there are any.
+
+    Names of nets repeat themselves block by block; less what they share they do so to the letter, and deflate to half.
+    """
+    before: list[str] = []
+    for name in names:
+        parts = name.split(".")
+        same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(before, parts[:-1], strict=False))
+        count = sum(1 for _ in same)
+        yield (count, ".".join(parts[count:])) if count else (name,)
+        before = parts
+
+
+def _names(entries: Iterable[tuple[int, str]]) -> Iterator[str]:
+    """The names of which ``_shared`` made the entries. Raises ValueError where they are no such."""
+    before: list[str] = []
+    total = 0
+    for count, rest in entries:
+        if count > len(before):
+            raise ValueError("a tensor's name shares more with the one before than that has")
+        name = ".".join([*before[:count], rest])
+        total += len(name)
+        if total > _MOST_NAMES:
+            raise ValueError("the names of the tensors are longer than any that this release writes")
+        yield name
+        before = name.split(".")
+
+
 def _joined_document(manifest: Manifest, joined: Joined) -> dict[str, Any]:
     """The JSON of version 3."""
     columns = manifest.tensors
@@ -147,7 +180,7 @@ def _joined_document(manifest: Manifest, joined: Joined) -> dict[str, Any]:
         "encoder": manifest.encoder,
         "header": manifest.header,
         "kinds": kinds,
-        "tensors": [(places[row], name) for name, row in zip(columns.names, rows, strict=True)],
+        "tensors": [(places[row], *name) for name, row in zip(_shared(columns.names), rows, strict=True)],
         "tied": manifest.tied,
         "sizes": list(joined.sizes.values()),
         "others": joined.others,
