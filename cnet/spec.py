@@ -115,22 +115,11 @@ class JobSpec(Strict):
             raise ValueError("target.max_accuracy_drop needs a dataset to measure accuracy on")
         return self
 
-    @model_validator(mode="after")
-    def _grids_stay(self) -> Self:
-        asked = self.recover is not None and "centroid_epochs" in self.recover.model_fields_set
-        if asked and self.recover and self.recover.centroid_epochs and not self._tunes_centroids:
-            raise ValueError("this quantizer's centroids are a grid, which is not trained: set centroid_epochs to 0")
-        return self
-
     @property
     def _default_pruner(self) -> Pruner:
         """Where a method makes the zeros of a job without data, nothing more is pruned unless asked for."""
         decided = not self.trains and self.method is not None
         return PRUNERS.create("magnitude", **({"sparsity": (0.0,)} if decided else {}))
-
-    @property
-    def _tunes_centroids(self) -> bool:
-        return self.quantize is None or self.quantize.tunes_centroids
 
     @property
     def trains(self) -> bool:
@@ -149,9 +138,7 @@ class JobSpec(Strict):
             update["training"] = training
             update["prune"] = _gradually(update["prune"], training)
             update["method"] = self.method or METHODS.create("cnet")
-            recover = self.recover or Recover()
-            kept = {} if self._tunes_centroids else {"centroid_epochs": 0}
-            update["recover"] = recover.model_copy(update=kept)
+            update["recover"] = self.recover or Recover()
             if self.checkpoint is None:
                 update["baseline"] = self.baseline or Baseline()
         return self.model_copy(update=update)
