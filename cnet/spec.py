@@ -105,10 +105,10 @@ class JobSpec(Strict):
                 unused.insert(0, "method (only cnet with a lambda and no decay works on weights alone)")
             if unused:
                 raise ValueError(f"without a dataset nothing is trained: leave out {', '.join(unused)}")
-            if self.prune is not None and (self.prune.gradual_epochs or self.prune.needs_curvature):
-                raise ValueError(
-                    f"without a dataset {self.prune.name} cannot be used so: it trains or measures the net"
-                )
+            parts = (part for part in (self.prune, self.quantize) if part is not None)
+            asking = [part.name for part in parts if part.needs_curvature or getattr(part, "gradual_epochs", False)]
+            if asking:
+                raise ValueError(f"without a dataset {asking[0]} cannot be used so: it trains or measures the net")
         if self.checkpoint is not None and self.baseline is not None:
             raise ValueError("baseline is the training from scratch: leave it out where a checkpoint is given")
         if not self.trains and self.target is not None and self.target.max_accuracy_drop is not None:

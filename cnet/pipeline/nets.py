@@ -90,7 +90,7 @@ class Net:
         return self._trainer.train(weights, stage, on_fraction)
 
     def curvature(self, weights: Weights) -> Curvature:
-        """What the pruner obd needs."""
+        """What the pruner obd needs, and a quantizer that is sensitive to it."""
         return self._trainer.curvature(weights)
 
     @property
