@@ -105,21 +105,14 @@ class JobSpec(Strict):
                 unused.insert(0, "method (only cnet with a lambda and no decay works on weights alone)")
             if unused:
                 raise ValueError(f"without a dataset nothing is trained: leave out {', '.join(unused)}")
-            if self.prune is not None and (self.prune.gradual_epochs or self.prune.needs_curvature):
-                raise ValueError(
-                    f"without a dataset {self.prune.name} cannot be used so: it trains or measures the net"
-                )
+            parts = (part for part in (self.prune, self.quantize) if part is not None)
+            asking = [part.name for part in parts if part.needs_curvature or getattr(part, "gradual_epochs", False)]
+            if asking:
+                raise ValueError(f"without a dataset {asking[0]} cannot be used so: it trains or measures the net")
         if self.checkpoint is not None and self.baseline is not None:
             raise ValueError("baseline is the training from scratch: leave it out where a checkpoint is given")
         if not self.trains and self.target is not None and self.target.max_accuracy_drop is not None:
             raise ValueError("target.max_accuracy_drop needs a dataset to measure accuracy on")
-        return self
-
-    @model_validator(mode="after")
-    def _grids_stay(self) -> Self:
-        asked = self.recover is not None and "centroid_epochs" in self.recover.model_fields_set
-        if asked and self.recover and self.recover.centroid_epochs and not self._tunes_centroids:
-            raise ValueError("this quantizer's centroids are a grid, which is not trained: set centroid_epochs to 0")
         return self
 
     @property
@@ -127,10 +120,6 @@ class JobSpec(Strict):
         """Where a method makes the zeros of a job without data, nothing more is pruned unless asked for."""
         decided = not self.trains and self.method is not None
         return PRUNERS.create("magnitude", **({"sparsity": (0.0,)} if decided else {}))
-
-    @property
-    def _tunes_centroids(self) -> bool:
-        return self.quantize is None or self.quantize.tunes_centroids
 
     @property
     def trains(self) -> bool:
@@ -149,9 +138,7 @@ class JobSpec(Strict):
             update["training"] = training
             update["prune"] = _gradually(update["prune"], training)
             update["method"] = self.method or METHODS.create("cnet")
-            recover = self.recover or Recover()
-            kept = {} if self._tunes_centroids else {"centroid_epochs": 0}
-            update["recover"] = recover.model_copy(update=kept)
+            update["recover"] = self.recover or Recover()
             if self.checkpoint is None:
                 update["baseline"] = self.baseline or Baseline()
         return self.model_copy(update=update)

@@ -19,6 +19,7 @@ from cnet.pipeline.nets import Net, Run, evaluate
 from cnet.pipeline.plan import Plan
 from cnet.pipeline.store import Store, publish
 from cnet.points import BaselineResult, Point
+from cnet.quantize import Sensitive
 from cnet.symbols import Symbols
 from cnet.weights import Weights
 
@@ -82,7 +83,7 @@ class Maker:
         if self.net is not None:
             vector += 0  # training leaves -0.0 in pinned places; only a checkpoint's own is a value to keep
         shapes = [pruned.weights[name].shape for name in pruned.weights.compressible]
-        symbols = request.quantizer.symbols(vector, vector != 0, request.clusters, shapes)
+        symbols = self._labelled(request, pruned.weights, vector, shapes)
         for sentence in advice.about_clusters(symbols, request.clusters):
             self.observer.log(sentence)
         self.meter.advance(self.effort.quantize)
@@ -94,6 +95,13 @@ class Maker:
             weights, symbols = self.net.tune_centroids(weights, symbols, run, request.quantizer)
         self.meter.advance(self.effort.centroids)
         return weights, symbols
+
+    def _labelled(self, request: Request, weights: Weights, vector: Vector, shapes: list[tuple[int, ...]]) -> Symbols:
+        """Mask, labels and centroids; zeros of the vector are pruned weights."""
+        quantizer = request.quantizer
+        if self.net is not None and isinstance(quantizer, Sensitive) and quantizer.needs_curvature:
+            return quantizer.weighted_symbols(vector, vector != 0, shapes, self.net.curvature(weights))
+        return quantizer.symbols(vector, vector != 0, request.clusters, shapes)
 
     def _encoded(self, request: Request, weights: Weights, symbols: Symbols) -> Bundle:
         """The bundle without its metrics, read back: what is measured is what is in the file."""

@@ -90,7 +90,7 @@ class Net:
         return self._trainer.train(weights, stage, on_fraction)
 
     def curvature(self, weights: Weights) -> Curvature:
-        """What the pruner obd needs."""
+        """What the pruner obd needs, and a quantizer that is sensitive to it."""
         return self._trainer.curvature(weights)
 
     @property
@@ -123,13 +123,12 @@ class Net:
     def tune_centroids(
         self, weights: Weights, symbols: Symbols, run: Run, quantizer: Quantizer
     ) -> tuple[Weights, Symbols]:
-        """Fine-tuning of the centroids, labels stay; then batch norm is measured anew, and merged where asked for.
+        """Fine-tuning of centroids, biases and batch norm while labels stay; then batch norm is measured anew.
 
-        The centroids stay too where they are the grid of ``quantizer``.
+        Where the centroids are the grid of ``quantizer``, they stay too. Batch norm is merged where asked for.
         """
         if symbols.labels is not None:
-            kept = {} if quantizer.tunes_centroids else {"epochs": 0}
-            stage = self._stage("centroids", self._plan.centroids.model_copy(update=kept), run)
+            stage = replace(self._stage("centroids", self._plan.centroids, run), fixed=not quantizer.tunes_centroids)
             weights, symbols = self._trainer.train_centroids(weights, symbols, stage, run.on_fraction)
         if self._plan.options.merge_batch_norm:
             weights = self._trainer.with_batch_norm_merged(weights)

@@ -58,6 +58,11 @@ class Quantizer(Part):
         """Whether training may move the centroids; not those of a grid that file or encoder make use of."""
         return True
 
+    @property
+    def needs_curvature(self) -> bool:
+        """Whether it looks at the curvature of the loss, and so at a data set."""
+        return False
+
     #: What a search may choose where a job leaves it out: parameters, each with the values to try, from fine to coarse.
     ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
 

@@ -39,27 +39,31 @@ class Chooser:
     Args:
         memory: bits of the trellis' state, 0 for a plain grid.
         mu: price of a bit; 1 is the slope of error against bits at many bits a weight.
+        largest: the largest k allowed.
     """
 
     memory: int
     mu: float
+    largest: int
 
-    def multiples(self, pieces: Sequence[Piece], sizes: Singles, keep: Bools, largest: int) -> Ints:
+    def multiples(
+        self, pieces: Sequence[Piece], sizes: Singles, keep: Bools, importance: Singles | None = None
+    ) -> Ints:
         """The chosen points' magnitudes, flat: 0 where not kept.
 
         Args:
             pieces: of the segment.
             sizes: magnitudes of the weights in units of d, flat.
             keep: which may be other than zero.
-            largest: the largest k allowed.
+            importance: what a squared error of each counts; None: 1.
         """
-        steps_k = np.where(keep, np.minimum(np.rint(sizes / 2), largest), 0).astype(np.int32)
+        steps_k = np.where(keep, np.minimum(np.rint(sizes / 2), self.largest), 0).astype(np.int32)
         grids = np.zeros(len(sizes), np.uint8)
         fields = self._fields(pieces, steps_k)
         for _ in range(_ROUNDS):
             contexts = _contexts(pieces, fields, steps_k)
-            rates = Rates.of(steps_k, contexts, grids, largest)
-            choice = _Branches(sizes, contexts, rates, np.float32(self.mu) * _HIGH_RATE, largest)
+            rates = Rates.of(steps_k, contexts, grids, self.largest)
+            choice = _Branches(sizes, contexts, rates, np.float32(self.mu) * _HIGH_RATE, self.largest, importance)
             if self.memory:
                 steps_k, grids = self._along_paths(pieces, choice, keep)
             else:
@@ -99,6 +103,7 @@ class _Branches:
     rates: Rates
     price: np.float32
     largest: int
+    importance: Singles | None
 
     def best_of_all(self) -> Ints:
         """The best k of the even grid."""
@@ -130,7 +135,8 @@ class _Branches:
 
     def _cost(self, k: Ints, grid: int) -> Singles:
         error = self.sizes - np.maximum(2 * k - grid, 0).astype(np.float32)
-        cost: Singles = error * error + self.price * self.rates.bits[grid][self.contexts, k]
+        harm = error * error if self.importance is None else self.importance * (error * error)
+        cost: Singles = harm + self.price * self.rates.bits[grid][self.contexts, k]
         return cost
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -28,25 +28,6 @@ class Layered(Quantizer):
 
     scope: str
 
-    def by_layer(
-        self,
-        vector: Floats,
-        keep: npt.NDArray[np.bool_],
-        clusters: int | None,
-        shapes: Sequence[tuple[int, ...]],
-    ) -> Symbols:
-        """The symbols of w_net, a codebook a layer; arguments as for ``symbols``.
-
-        Raises:
-            SpecError: the layers have more than 65,536 centroids together.
-        """
-        parts, start = [], 0
-        for shape in shapes:
-            part = slice(start, start + math.prod(shape))
-            parts.append(self.one_codebook(vector[part], keep[part], clusters, [shape]))
-            start = part.stop
-        return _joined(parts, vector.dtype)
-
     def symbols(
         self,
         vector: Floats,
@@ -61,7 +42,9 @@ class Layered(Quantizer):
         """
         if self.scope == "network" or not shapes:
             return self.one_codebook(vector, keep, clusters, shapes)
-        return self.by_layer(vector, keep, clusters, shapes)
+        return by_layer(
+            shapes, vector.dtype, lambda part, own: self.one_codebook(vector[part], keep[part], clusters, own)
+        )
 
     def one_codebook(
         self,
@@ -80,6 +63,29 @@ class Scoped(Layered):
     scope: Literal["network", "layer"] = Field(
         default="network", description="One codebook for the whole net, or one for each layer."
     )
+
+
+def by_layer(
+    shapes: Sequence[tuple[int, ...]],
+    dtype: np.dtype[np.floating],
+    one: Callable[[slice, Sequence[tuple[int, ...]]], Symbols],
+) -> Symbols:
+    """The symbols of w_net, a codebook a layer.
+
+    Args:
+        shapes: of the layers, in order of w_net.
+        dtype: of w_net.
+        one: the symbols of one layer, which is a part of w_net and has a shape.
+
+    Raises:
+        SpecError: the layers have more than 65,536 centroids together.
+    """
+    parts, start = [], 0
+    for shape in shapes:
+        part = slice(start, start + math.prod(shape))
+        parts.append(one(part, [shape]))
+        start = part.stop
+    return _joined(parts, dtype)
 
 
 def _joined(parts: Sequence[Symbols], dtype: np.dtype[np.floating]) -> Symbols:

@@ -21,7 +21,8 @@ from cnet.encode._layout import segments
 from cnet.encode._values import Grid, numbered
 from cnet.quantize._base import NORMAL_BITS, QUANTIZERS, Codebook
 from cnet.quantize._choice import MOST, Chooser
-from cnet.quantize._scope import Scoped
+from cnet.quantize._scope import by_layer
+from cnet.quantize._sensitive import Sensitive, Singles
 from cnet.quantize._sizes import magnitudes
 from cnet.sizes import entropy
 from cnet.symbols import Symbols
@@ -35,7 +36,7 @@ _MEMORY = {1: 0, 4: 2, 8: 3, 16: 4, 32: 5, 64: 6, 128: 7}
 
 
 @QUANTIZERS.register("ecsq")
-class Ecsq(Scoped):
+class Ecsq(Sensitive):
     """A uniform grid, labels chosen by error and by what they cost in the file.
 
     Made for the encoder ``compact``, which knows the trellis; with others use ``states`` 1. Weights that cost more
@@ -105,18 +106,42 @@ class Ecsq(Scoped):
         Raises:
             CheckpointError: ``not_finite``, where a kept weight is NaN or infinite.
         """
+        return self._on_grid(vector, keep, shapes, None)
+
+    def weighted_symbols(
+        self,
+        vector: Floats,
+        keep: npt.NDArray[np.bool_],
+        shapes: Sequence[tuple[int, ...]],
+        curvature: npt.NDArray[np.float64],
+    ) -> Symbols:
+        """The symbols of w_net; errors count by the curvature, by which layers compare too."""
+        importance = self.importance(curvature, keep)
+
+        def one(part: slice, own: Sequence[tuple[int, ...]]) -> Symbols:
+            return self._on_grid(vector[part], keep[part], own, importance[part])
+
+        return one(slice(None), shapes) if self.scope == "network" else by_layer(shapes, vector.dtype, one)
+
+    def _on_grid(
+        self,
+        vector: Floats,
+        keep: npt.NDArray[np.bool_],
+        shapes: Sequence[tuple[int, ...]],
+        importance: Singles | None,
+    ) -> Symbols:
         multiples = np.zeros(len(vector), np.int32)
         unit = self._unit(vector[keep])
         if unit == 0:
             return _symbols(multiples, 1.0, vector.dtype)
-        largest = _largest(vector, keep, unit)
-        chooser = Chooser(_MEMORY[self.states], self.mu)
+        chooser = Chooser(_MEMORY[self.states], self.mu, _largest(vector, keep, unit))
         for pieces in segments(list(shapes) or [(len(vector),)]):
             part = slice(pieces[0].start, pieces[-1].start + pieces[-1].size)
-            sizes = np.where(keep[part], np.abs(vector[part]), 0) / unit
-            multiples[part] = chooser.multiples(pieces, sizes.astype(np.float32), keep[part], largest)
+            sizes = (np.where(keep[part], np.abs(vector[part]), 0) / unit).astype(np.float32)
+            counts = None if importance is None else importance[part]
+            multiples[part] = chooser.multiples(pieces, sizes, keep[part], counts)
         multiples[vector < 0] *= -1
-        return _symbols(multiples, _refined(vector, multiples, unit), vector.dtype)
+        return _symbols(multiples, _refined(vector, multiples, unit, importance), vector.dtype)
 
     def _unit(self, values: Floats) -> float:
         """Half the step, a number that the values' type holds; 0 where all values are 0 or all but."""
@@ -133,12 +158,13 @@ def _largest(vector: Floats, keep: npt.NDArray[np.bool_], unit: float) -> int:
     return max(1, int(min(top / unit / 2 + 1, float(room) / 4 / unit, MOST)))
 
 
-def _refined(vector: Floats, multiples: Ints, unit: float) -> float:
-    """The unit of least squared error for these multiples."""
+def _refined(vector: Floats, multiples: Ints, unit: float, importance: Singles | None) -> float:
+    """The unit of least squared error, as it counts, for these multiples."""
     at = np.flatnonzero(multiples)
     chosen = multiples[at].astype(np.float64)
-    power = float(np.sum(chosen * chosen))
-    moment = float(np.sum(vector[at].astype(np.float64) / unit * chosen))
+    counted = chosen if importance is None else chosen * importance[at]
+    power = float(np.sum(counted * chosen))
+    moment = float(np.sum(vector[at].astype(np.float64) / unit * counted))
     return unit * moment / power if power > 0 and moment > 0 else unit
 
 

@@ -101,10 +101,14 @@ class Distill(Strict):
 
 
 class Recover(Strict):
-    """Fine-tuning after pruning with pruned weights pinned at zero, then of the centroids after quantizing."""
+    """Fine-tuning after pruning with pruned weights pinned at zero, then after quantizing of what may still move."""
 
     epochs: Epochs = Field(default=10, description="Masked fine-tuning of the weights that are left; 0: none.")
-    centroid_epochs: Epochs = Field(default=1, description="Fine-tuning of the shared centroids; 0: none.")
+    centroid_epochs: Epochs = Field(
+        default=1,
+        description="Fine-tuning after quantizing, of shared centroids, biases and batch norm; where the centroids are "
+        "a grid, of biases and batch norm alone; 0: none.",
+    )
     learning_rate: LearningRate | None = Field(
         default=None, description="Where both start, before they fall along a cosine; default: as training's."
     )

@@ -1,4 +1,4 @@
-"""Training with pruned weights pinned at zero."""
+"""Training with weights tied down: the pruned pinned at zero, or all of them held where they are."""
 
 from __future__ import annotations
 
@@ -79,6 +79,28 @@ class Pinned(Free):
     def after_step(self) -> None:
         """Mask the weights."""
         _multiply(self._weights, self._masks)
+
+
+class Fixed(Free):
+    """Holds all compressible weights where they are: biases and batch norm are trained around them.
+
+    Args:
+        weights: the compressible tensors.
+
+    """
+
+    def __init__(self, weights: Sequence[Tensor]) -> None:
+        self._weights = list(weights)
+
+    def parameters(self, module: torch.nn.Module) -> list[Parameter]:
+        """Everything else."""
+        held = {id(weight) for weight in self._weights}
+        return [parameter for parameter in module.parameters() if id(parameter) not in held]
+
+    def before_step(self) -> None:
+        """Drop their gradients."""
+        for weight in self._weights:
+            weight.grad = None
 
 
 def _multiply(tensors: list[Tensor], masks: list[Tensor]) -> None:

@@ -29,6 +29,7 @@ class Stage:
         rise: a pruning in the course of the training; ``keep`` is not read then.
         distillation: a net to learn from; None learns from the labels alone.
         remeasure: measure batch norm's statistics anew at the end, even where there are no epochs.
+        fixed: centroids stay as they are; only what is not compressible is trained.
         held: hold the method where it stood at the end of a training of so many epochs; None: it moves by this one's.
 
     """
@@ -42,6 +43,7 @@ class Stage:
     held: int | None = None
     distillation: Distillation | None = None
     remeasure: bool = False
+    fixed: bool = False
 
     def identity(self, *inputs: str) -> str:
         """Digest of what the stage's result depends on: its own settings and the digests of its ``inputs``."""
@@ -52,5 +54,5 @@ class Stage:
         if self.distillation is not None:
             taught = self.distillation.settings.model_dump_json() + digest(self.distillation.teacher)
         settings = (self.training.model_dump_json(), repr(self.held), taught)
-        parts = (self.name, *settings, method, keep, rise, *inputs)
+        parts = (self.name, *settings, method, keep, rise, *(("fixed",) if self.fixed else ()), *inputs)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()

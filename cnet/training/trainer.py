@@ -26,7 +26,7 @@ from cnet.training.evaluate import Evaluation
 from cnet.training.gradual import Growing
 from cnet.training.hooks import Hooks
 from cnet.training.loop import Loop, OnFraction
-from cnet.training.recover import Free, Pinned
+from cnet.training.recover import Fixed, Free, Pinned
 from cnet.training.replay import Graphs, Replayed, Steps
 from cnet.training.stage import Stage
 from cnet.training.task import Distilled, Task
@@ -115,7 +115,8 @@ class Trainer:
     ) -> tuple[Weights, Symbols]:
         """Shared values and all that is not compressible, trained while mask and labels stay.
 
-        What comes back is never worse on the training images than what came: of the two the one with the lower loss.
+        Where ``stage`` is ``fixed`` the shared values stay too: a grid that its quantizer or encoder relies on. What
+        comes back is never worse on the training images than what came: of the two the one with the lower loss.
         Centroids come back ascending and distinct; those that met are one. Without shared values, or without
         epochs, only the weights are brought in line with ``symbols``.
 
@@ -129,7 +130,8 @@ class Trainer:
 
         """
         weights = self._remeasured(weights.with_vector(symbols.vector()), stage)
-        if symbols.labels is None or not len(symbols.labels) or stage.training.epochs == 0:
+        untouched = symbols.labels is None or not len(symbols.labels)
+        if untouched or stage.training.epochs == 0 or (stage.fixed and not self._others(weights)):
             return weights, symbols
         with numerics(), memory_errors():
             try:
@@ -139,10 +141,10 @@ class Trainer:
             except TrainingError as error:
                 if error.code not in ("diverged", "not_finite"):
                     raise
-                self.observer.log(f"{stage.name}: diverged, the centroids stay as they were")
+                self.observer.log(f"{stage.name}: diverged, the net stays as it was")
                 return weights, symbols
         if not better:
-            self.observer.log(f"{stage.name}: no better on the training images, the centroids stay as they were")
+            self.observer.log(f"{stage.name}: no better on the training images, the net stays as it was")
         return (trained, moved) if better else (weights, symbols)
 
     def evaluate(self, weights: Weights) -> Evaluation:
@@ -177,11 +179,17 @@ class Trainer:
         self, weights: Weights, symbols: Symbols, stage: Stage, on_fraction: OnFraction
     ) -> tuple[Weights, Symbols]:
         module = self._module(weights)
-        shared = Shared(_tensors(module, weights), symbols)
-        loop = self._loop(module, weights, stage, shared)
+        tensors = _tensors(module, weights)
+        shared = None if stage.fixed else Shared(tensors, symbols)
+        loop = self._loop(module, weights, stage, shared or Fixed(tensors))
         loop.run(stage.identity(self._identity, convert.digest(weights), _digest(symbols)), on_fraction)
-        moved = sorted_symbols(symbols, shared.centroids())
+        moved = sorted_symbols(symbols, shared.centroids()) if shared else symbols
         return convert.from_module(module, weights).with_vector(moved.vector()), moved
+
+    def _others(self, weights: Weights) -> list[nn.Parameter]:
+        """What is trained where the compressible weights stay."""
+        module = self._module(weights)
+        return Fixed(_tensors(module, weights)).parameters(module)
 
     def _pinning(self, module: nn.Module, weights: Weights, stage: Stage) -> Free:
         """What ties the weights down in ``stage``."""

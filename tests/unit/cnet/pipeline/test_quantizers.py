@@ -65,6 +65,23 @@ def test_accuracy_is_that_of_the_net_in_the_file(tmp_path: Path, name: str) -> N
         assert isinstance(open_bundle(path).symbols().local, Dither) == (name == "universal")
 
 
+def test_sensitivity_makes_the_harm_to_the_loss_smaller(tmp_path: Path) -> None:
+    """The pipeline measures the curvature at the pruned net: the labels differ, and the file decodes to them."""
+    recover = {"epochs": 1, "centroid_epochs": 0}
+    blind, seeing = (
+        train_and_compress(
+            tmp_path / str(sensitivity),
+            quantize={"name": "ecsq", "step": 0.8, "sensitivity": sensitivity},
+            recover=recover,
+        )
+        for sensitivity in (0.0, 1.0)
+    )
+
+    for one, other in zip(blind.points, seeing.points, strict=True):
+        assert other.mse > one.mse
+        assert other.bytes.total != one.bytes.total
+
+
 def test_binary_training_reaches_the_file_as_it_is(tmp_path: Path) -> None:
     """The method's a * sign(w) are the quantizer's: nothing is lost between the two."""
     outcome = train_and_compress(

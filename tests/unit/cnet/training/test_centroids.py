@@ -65,6 +65,30 @@ def test_what_is_worse_is_not_returned() -> None:
         assert words in observer.lines[-1]
 
 
+def test_a_grid_stays_and_the_rest_is_trained_around_it() -> None:
+    """Weights keep their bits, biases move, the training loss falls."""
+    trainer = small_trainer()
+    net = trained_net(trainer)
+    symbols = coarse(net)
+    tuned, same = trainer.train_centroids(net, symbols, Stage("centroids", small_training(), fixed=True))
+    on_train = replace(trainer, dataset=replace(trainer.dataset, x_test=trainer.dataset.x_train))
+    assert same is symbols
+    assert tuned.vector().tobytes() == symbols.vector().tobytes()
+    others = [tensor.name for tensor in net if tensor.name not in net.compressible]
+    assert any(not np.array_equal(tuned[name].data, net[name].data) for name in others)
+    assert on_train.evaluate(tuned).loss < on_train.evaluate(net.with_vector(symbols.vector())).loss
+
+
+def test_a_grid_with_nothing_around_it_is_left_alone() -> None:
+    """Every tensor compressible: there is nothing to train, and no optimizer to fail over it."""
+    trainer = small_trainer()
+    net = replace(trainer.initial(0), compressible=tuple(tensor.name for tensor in trainer.initial(0)))
+    symbols = coarse(net)
+    tuned, same = trainer.train_centroids(net, symbols, Stage("centroids", small_training(), fixed=True))
+    assert same is symbols
+    assert np.array_equal(tuned.vector(), symbols.vector())
+
+
 def test_kept_values_without_labels_are_left_alone() -> None:
     """Nothing is shared where the quantizer is none."""
     trainer = small_trainer()
@@ -86,17 +110,19 @@ def test_a_net_with_everything_pruned_has_no_centroids_to_train() -> None:
     assert not tuned.vector().any()
 
 
-def test_a_resumed_training_of_centroids_equals_an_undisturbed_one(tmp_path: Path) -> None:
-    """The centroids are part of the saved state."""
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_resumed_training_of_centroids_equals_an_undisturbed_one(tmp_path: Path, fixed: bool) -> None:
+    """The centroids, and what is trained with or around them, are part of the saved state."""
     net = trained_net(small_trainer("resnet20"))
     symbols = coarse(net)
-    stage = Stage("centroids", small_training(epochs=2), state=tmp_path / "state.pt")
-    _, expected = small_trainer("resnet20").train_centroids(net, symbols, replace(stage, state=None))
+    stage = Stage("centroids", small_training(epochs=2), state=tmp_path / "state.pt", fixed=fixed)
+    whole, expected = small_trainer("resnet20").train_centroids(net, symbols, replace(stage, state=None))
     with pytest.raises(StoppedError):
         small_trainer("resnet20", observer=Recorder(stop_after=1)).train_centroids(net, symbols, stage)
     observer = Recorder()
-    _, resumed = small_trainer("resnet20", observer=observer).train_centroids(net, symbols, stage)
+    tuned, resumed = small_trainer("resnet20", observer=observer).train_centroids(net, symbols, stage)
     assert resumed.centroids.tobytes() == expected.centroids.tobytes()
+    assert [tensor.data.tobytes() for tensor in tuned] == [tensor.data.tobytes() for tensor in whole]
     assert "centroids: resumes after epoch 1 of 2" in observer.lines
 
 

@@ -1,0 +1,62 @@
+"""Squared errors that count by what they do to the loss."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from cnet.quantize._scope import Scoped
+from cnet.symbols import Symbols
+
+Floats = npt.NDArray[np.floating]
+Singles = npt.NDArray[np.float32]
+
+_DAMPING = 0.05  # of the mean curvature: an estimate from few images says 0 of many weights that the net does need
+
+
+class Sensitive(Scoped):
+    """A quantizer whose squared errors can count by the curvature of the loss along each weight.
+
+    To second order the loss grows by ½ h e² for an error e, h being the Hessian's diagonal (Choi, El-Khamy and Lee,
+    "Towards the limit of network quantization", 2017, who weight the distances of k-means so).
+    """
+
+    sensitivity: float = Field(
+        default=0.0,
+        ge=0.0,
+        le=1.0,
+        description="How far errors count by the loss's curvature, its exponent: 0 alike, 1 in full; needs a data set.",
+    )
+
+    @property
+    def needs_curvature(self) -> bool:
+        """Whether ``weighted_symbols`` is meant, not ``symbols``."""
+        return self.sensitivity > 0
+
+    def importance(self, curvature: npt.NDArray[np.float64], keep: npt.NDArray[np.bool_]) -> Singles:
+        """What a squared error of each weight counts, with a geometric mean of 1 over the kept.
+
+        Args:
+            curvature: of the loss along each weight, not negative, shape (n,).
+            keep: bool, shape (n,).
+        """
+        damped = curvature + _DAMPING * float(curvature[keep].sum()) / max(int(keep.sum()), 1)
+        if not curvature[keep].any():
+            return np.ones(len(keep), np.float32)  # a flat loss, or nothing kept: nothing to go by
+        logarithms = self.sensitivity * np.log(damped)
+        weights: Singles = np.exp(logarithms - logarithms[keep].mean()).astype(np.float32)
+        return weights
+
+    @abstractmethod
+    def weighted_symbols(
+        self,
+        vector: Floats,
+        keep: npt.NDArray[np.bool_],
+        shapes: Sequence[tuple[int, ...]],
+        curvature: npt.NDArray[np.float64],
+    ) -> Symbols:
+        """The symbols of w_net, errors counted by ``importance``; arguments as for ``symbols`` and there."""

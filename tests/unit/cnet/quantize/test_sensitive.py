@@ -1,0 +1,89 @@
+"""Errors that count by the loss's curvature along each weight."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from cnet.errors import SpecError
+from cnet.quantize import QUANTIZERS, Sensitive
+from cnet.spec import JobSpec
+
+SHAPES = [(40, 50), (20, 50)]
+COUNT = 3000
+ALL = np.ones(COUNT, np.bool_)
+
+
+def ecsq(**parameters: object) -> Sensitive:
+    """The quantizer that is sensitive."""
+    quantizer = QUANTIZERS.create("ecsq", **parameters)
+    assert isinstance(quantizer, Sensitive)
+    return quantizer
+
+
+def values() -> npt.NDArray[np.float32]:
+    """Weights of both layers, of one distribution."""
+    return np.random.default_rng(0).laplace(size=COUNT).astype(np.float32)
+
+
+def squared_errors(quantizer: Sensitive, curvature: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Of each weight."""
+    found = quantizer.weighted_symbols(values(), ALL, SHAPES, curvature).vector()
+    squares: npt.NDArray[np.float64] = (found.astype(np.float64) - values()) ** 2
+    return squares
+
+
+def test_importance_is_a_power_of_the_damped_curvature() -> None:
+    """(h + 5 % of the mean)^s over the kept, divided by its geometric mean."""
+    curvature = np.array([0.0, 1.0, 4.0, 1e9])
+    keep = np.array([True, True, True, False])
+    expected = np.sqrt(curvature[:3] + 0.05 * 5 / 3)
+    expected /= np.exp(np.log(expected).mean())
+
+    np.testing.assert_allclose(ecsq(sensitivity=0.5).importance(curvature, keep)[:3], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("keep", [ALL, ~ALL])
+def test_a_flat_loss_says_nothing(keep: npt.NDArray[np.bool_]) -> None:
+    """All errors count alike where no weight matters, or none is kept."""
+    assert (ecsq(sensitivity=1.0).importance(np.zeros(COUNT), keep) == 1).all()
+
+
+@pytest.mark.parametrize("scope", ["network", "layer"])
+def test_equal_curvature_changes_nothing(scope: str) -> None:
+    """The symbols are those without it, to the bit."""
+    quantizer = ecsq(sensitivity=1.0, scope=scope)
+    weighted = quantizer.weighted_symbols(values(), ALL, SHAPES, np.full(COUNT, 7.0))
+    plain = quantizer.symbols(values(), ALL, None, SHAPES)
+
+    assert weighted.vector().tobytes() == plain.vector().tobytes()
+
+
+@pytest.mark.parametrize("states", [1, 32])
+def test_what_the_loss_misses_less_is_stored_less_exactly(states: int) -> None:
+    """Every other weight matters a hundred times more: it gets the smaller error, and the loss the smaller harm."""
+    curvature = np.where(np.arange(COUNT) % 2, 100.0, 1.0)
+    blind = squared_errors(ecsq(states=states, mu=4.0), np.ones(COUNT))
+    seeing = squared_errors(ecsq(states=states, mu=4.0, sensitivity=1.0), curvature)
+
+    assert blind[1::2].mean() == pytest.approx(blind[::2].mean(), rel=0.1)
+    assert seeing[1::2].mean() < 0.7 * seeing[::2].mean()
+    assert curvature @ seeing < 0.9 * (curvature @ blind)
+
+
+def test_layers_compare_by_their_curvature() -> None:
+    """One grid for each: the layer that matters more is stored more exactly."""
+    curvature = np.repeat([100.0, 1.0], [2000, 1000])
+    errors = squared_errors(ecsq(scope="layer", mu=2.0, sensitivity=1.0), curvature)
+
+    assert errors[:2000].mean() < 0.7 * errors[2000:].mean()
+
+
+def test_it_needs_a_data_set() -> None:
+    """Weights alone have no curvature: the job is refused, and without the sensitivity taken."""
+    spec = {"checkpoint": "c", "quantize": {"name": "ecsq", "sensitivity": 0.5}}
+
+    with pytest.raises(SpecError, match="without a dataset ecsq"):
+        JobSpec.parse(spec)
+    assert not JobSpec.parse({**spec, "quantize": {"name": "ecsq"}}).trains
