@@ -76,7 +76,7 @@ PARTS: Mapping[str, Mapping[str, Document]] = {
     "prune": {"magnitude": _PRUNER, "lamp": _PRUNER, "obd": _PRUNER},
     "quantize": {
         "kmeans": {"scope": "network", "clusters": [256]},
-        "ecsq": {"scope": "network", "step": 0.25, "mu": 0.5, "states": 32},
+        "ecsq": {"scope": "network", "step": 0.25, "mu": 0.5, "states": 32, "sensitivity": 0.0},
         "uniform": {"scope": "network", "bits": [8]},
         "universal": {"step": 0.25, "dither": True, "seed": 0},
         "binary": {"scope": "layer"},

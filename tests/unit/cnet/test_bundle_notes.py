@@ -34,7 +34,7 @@ Document = dict[str, Any]
 
 COMPACT = ENCODERS.create("compact")
 
-TABLES = "ad0c860116c8f824cc9840846c78073314927b9ef3276c8a4fd0697ad99bf347"
+TABLES = "eafb783c821bccde80d82608961d01ee80e438d3e2cccd4603b576633520f124"
 
 TRAINED: Document = {"architecture": {"name": "lenet5"}, "dataset": "ds_1", "checkpoint": "ckpt_1"}
 
