@@ -115,8 +115,8 @@ OURS: tuple[Recipe, ...] = (
 _KMEANS = Coder("kmeans", {"name": "kmeans", "clusters": [32, 16, 8]}, epochs=1, points=3)
 _ECSQ = tuple(Coder(f"ecsq-{step:g}", {"name": "ecsq", "step": step}) for step in (0.5, 1.0))
 _FLOAT16 = {"name": "compact", "other": "float16"}
-_SENSITIVE = tuple(
-    Coder(f"sensitive-{step:g}", {"name": "ecsq", "step": step, "sensitivity": 0.5}, _FLOAT16, epochs=1)
+_TRAINED = tuple(
+    Coder(f"trained-{step:g}", {"name": "ecsq", "step": step, "states": 1, "sensitivity": 0.5}, _FLOAT16, epochs=1)
     for step in (0.2, 0.3, 0.4)
 )
 _EXACT = Coder("exact", {"name": "kmeans", "clusters": [4096]}, epochs=1)
@@ -136,8 +136,8 @@ def coders(recipe: Recipe) -> Iterator[Coder]:
             for step in _UNIVERSAL:
                 quantize = {"name": "universal", "step": step}
                 yield Coder(f"universal-{step:g}", quantize, epochs=1, label="UDNN")
-        yield from _SENSITIVE
+        yield from _TRAINED
         return
     yield _KMEANS
     yield from _ECSQ
-    yield from _SENSITIVE
+    yield from _TRAINED

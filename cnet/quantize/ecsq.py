@@ -60,13 +60,14 @@ class Ecsq(Sensitive):
     )
     mu: float = Field(default=0.5, ge=0.0, le=100.0, description="Price of a bit; 0: the nearest point, always.")
     states: Literal[1, 4, 8, 16, 32, 64, 128] = Field(
-        default=32, description="States of the trellis: more cost time and save bytes; 1 is none."
+        default=32,
+        description="States of the trellis: more cost time and save bytes; 1 is none, and its centroids are trained.",
     )
 
     @property
     def tunes_centroids(self) -> bool:
-        """No: ``compact`` knows the trellis by its grid."""
-        return False
+        """Where there is no trellis, which ``compact`` knows by its grid; the grid is a start then."""
+        return self.states == 1
 
     def nominal_bits(self, clusters: int | None) -> float:
         """Bits of a normal distribution on the grid, less what the price of a bit saves."""
