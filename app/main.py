@@ -23,6 +23,7 @@ from app.api.documents import describe
 from app.api.health.endpoints import router as health
 from app.api.jobs.endpoints import router as jobs
 from app.api.problems import handle_http, handle_known, handle_validation
+from app.api.reference.endpoints import router as reference
 from app.api.results.endpoints import router as results
 from app.api.scratch import sweep
 from app.core.db import migrate
@@ -62,9 +63,11 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
         openapi_tags=_TAGS,
         lifespan=_lifespan,
         redirect_slashes=False,
+        docs_url=None,  # FastAPI's pages load their scripts from other hosts; app.api.reference needs none
+        redoc_url=None,
     )
     app.state.container = container
-    for router in (checkpoints, datasets, jobs, results, catalogue, health):
+    for router in (checkpoints, datasets, jobs, results, catalogue, health, reference):
         app.include_router(router)
     for kind in (ServiceError, CnetError, SQLAlchemyError, OSError):
         app.add_exception_handler(kind, handle_known)

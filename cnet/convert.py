@@ -1,4 +1,4 @@
-"""Weights as a file that other tools read: safetensors, a PyTorch state dict, or npz.
+"""Weights as a file that other tools read: safetensors, a PyTorch state dict, npz, or ONNX.
 
 Every tensor is written under its canonical name with its shape. Tied tensors are written under each of their names.
 """
@@ -15,6 +15,7 @@ import numpy as np
 from cnet.bundle import Bundle
 from cnet.checkpoint.canonical import Described, write_canonical, write_described
 from cnet.errors import CnetError
+from cnet.onnx_model import write_onnx
 from cnet.weights import Weights
 
 _OLDEST = (1980, 1, 1, 0, 0, 0)  # the zip format's first time stamp: files of equal weights are equal
@@ -27,11 +28,11 @@ def write_model(weights: Weights, path: Path, format: str) -> None:  # noqa: A00
         weights: what to write.
         path: the file, replaced where it exists.
         format: ``safetensors`` (element types as they are), ``pt`` (a dict that ``torch.load(weights_only=True)``
-            reads, element types as they are; needs PyTorch) or ``npz`` (bfloat16 and float8 as the unsigned integers
-            of their bits, since NumPy has no such types).
+            reads, element types as they are; needs PyTorch), ``npz`` (bfloat16 and float8 as the unsigned integers
+            of their bits, since NumPy has no such types) or ``onnx`` (initializers, element types as they are).
 
     Raises:
-        CnetError: ``unknown_format``, or ``torch_missing``.
+        CnetError: ``unknown_format``, ``torch_missing``, or ``too_large`` for ONNX.
     """
     if format not in _WRITERS:
         raise CnetError(f"there is no model format {format!r}; known: {', '.join(FORMATS)}", code="unknown_format")
@@ -39,21 +40,32 @@ def write_model(weights: Weights, path: Path, format: str) -> None:  # noqa: A00
         _WRITERS[format](draft, weights)
 
 
-def unpack(bundle: Bundle, path: Path, format: str) -> None:  # noqa: A002 - as above
+def unpack(bundle: Bundle, path: Path, format: str, like: Path | None = None) -> None:  # noqa: A002 - as above
     """Decode a bundle to a model file, as ``write_model``.
 
-    Safetensors are written piece by piece; the product of two factors is one piece.
+    Safetensors and ONNX are written piece by piece; the product of two factors is one piece.
+
+    Args:
+        bundle: what to decode.
+        path: the file, replaced where it exists.
+        format: as in ``write_model``.
+        like: for ``onnx``, a file of the same net, whose graph is taken over.
 
     Raises:
         BundleError: the bundle is damaged; nothing is written.
-        CnetError: ``unknown_format``, or ``torch_missing``.
+        CnetError: as ``write_model``, and ``not_onnx``, ``not_alike`` for ``like``.
     """
-    if format != "safetensors":
+    if like is not None and format != "onnx":
+        raise CnetError(f"a graph is part of ONNX files only, not of {format}", code="unknown_format")
+    if format not in {"safetensors", "onnx"}:
         write_model(bundle.weights(), path, format)
         return
     rows = [Described(name, *bundle.described(name)) for name in bundle]
     with _draft(path) as draft:
-        write_described(draft, rows, bundle.tied, bundle.pieces)
+        if format == "onnx":
+            write_onnx(draft, rows, bundle.pieces, like)
+        else:
+            write_described(draft, rows, bundle.tied, bundle.pieces)
 
 
 def format_of(path: Path) -> str:
@@ -100,12 +112,18 @@ def _write_torch(path: Path, weights: Weights) -> None:
     save_state_dict(weights, path)
 
 
+def _write_onnx(path: Path, weights: Weights) -> None:
+    rows = [Described(tensor.name, tensor.dtype, tensor.shape) for tensor in weights]
+    write_onnx(path, rows, lambda name: [weights[name].data])
+
+
 _WRITERS: dict[str, Callable[[Path, Weights], None]] = {
     "safetensors": write_canonical,
     "pt": _write_torch,
     "npz": _write_npz,
+    "onnx": _write_onnx,
 }
-_SUFFIXES = {".safetensors": "safetensors", ".pt": "pt", ".pth": "pt", ".npz": "npz"}
+_SUFFIXES = {".safetensors": "safetensors", ".pt": "pt", ".pth": "pt", ".npz": "npz", ".onnx": "onnx"}
 
 FORMATS = tuple(_WRITERS)
 """The formats that ``write_model`` knows."""

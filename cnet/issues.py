@@ -41,5 +41,8 @@ def _location(loc: tuple[int | str, ...], parts: frozenset[str]) -> tuple[int | 
 
 
 def _words(row: Mapping[str, Any]) -> str:
-    words = _WORDS.get(row["type"])
+    kind = row["type"]
+    if kind == "union_tag_invalid" and row["input"].get("name") is None:
+        kind = "union_tag_not_found"
+    words = _WORDS.get(kind)
     return words(row.get("ctx", {})) if words else str(row["msg"]).removeprefix("Value error, ")

@@ -11,9 +11,17 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from types import NoneType
+from typing import Any, ClassVar, Generic, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ModelWrapValidatorHandler,
+    model_validator,
+)
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
@@ -26,7 +34,27 @@ class Strict(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=True)
 
 
-class Part(Strict):
+class Asked(Strict):
+    """Base of what a user asks for. As many JSON clients send null for what is not set, null means the default.
+
+    Where null is a value of the field's own it stays; a field without a default refuses it.
+    """
+
+    @model_validator(mode="wrap")  # around a part's own validators, which see the document without such nulls
+    @classmethod
+    def _null_means_the_default(cls, document: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        if not isinstance(document, dict):
+            return handler(document)
+        unset = {
+            name
+            for field, info in cls.model_fields.items()
+            for name in (field, info.alias)
+            if not info.is_required() and not _takes_none(info.annotation)
+        }
+        return handler({name: value for name, value in document.items() if value is not None or name not in unset})
+
+
+class Part(Asked):
     """Base of all parts. A subclass declares ``name: Literal["its_name"] = "its_name"``.
 
     ``summary`` is one sentence for the catalogue; ``source`` is the paper or the standard it comes from.
@@ -123,3 +151,7 @@ class OneOf:
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """The union's own JSON Schema (a plain ``oneOf``)."""
         return handler(schema)
+
+
+def _takes_none(annotation: Any) -> bool:
+    return annotation is NoneType or NoneType in get_args(annotation)

@@ -13,7 +13,7 @@ from cnet.issues import issues_of
 from cnet.methods import METHODS, Method
 from cnet.prune import PRUNERS, Gradual, Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
-from cnet.registry import OneOf, Strict
+from cnet.registry import Asked, OneOf
 from cnet.training.architectures import ARCHITECTURES, Architecture
 from cnet.training.config import Baseline, Recover, Training
 from cnet.training.config import Preprocess as Preprocess
@@ -24,7 +24,7 @@ Pattern = Annotated[str, Field(min_length=1, max_length=500)]
 _PARTS = frozenset({"architecture", "transform", "method", "prune", "quantize", "encode"})
 
 
-class Target(Strict):
+class Target(Asked):
     """What the selected point must meet; exactly one of the three."""
 
     max_accuracy_drop: float | None = Field(
@@ -40,7 +40,7 @@ class Target(Strict):
         return self
 
 
-class Compressible(Strict):
+class Compressible(Asked):
     """Which tensors to compress, by name patterns (``*`` and ``?``), beyond the default rule."""
 
     include: tuple[Pattern, ...] = Field(default=(), max_length=1000, strict=False)
@@ -51,8 +51,11 @@ class Compressible(Strict):
         return Selection(self.include, self.exclude)
 
 
-class JobSpec(Strict):
-    """One compression job. A part that is left out and a part that is null mean the same: the default."""
+class JobSpec(Asked):
+    """One compression job. A part that is left out and a part that is null mean the same: the default.
+
+    So do a field inside a part that is left out and one that is null.
+    """
 
     checkpoint: str | None = Field(default=None, max_length=200)
     architecture: Annotated[Architecture, OneOf(ARCHITECTURES)] | None = None

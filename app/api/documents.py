@@ -37,10 +37,17 @@ UPLOAD_BODY: dict[str, Any] = {
 }
 """The body of an upload: the file itself, or a form with one part ``file``."""
 
+JOB_EXAMPLE: dict[str, Any] = {
+    "checkpoint": "ckpt_1",
+    "prune": {"name": "magnitude", "sparsity": [0.8, 0.9]},
+    "quantize": {"name": "kmeans", "clusters": 16},
+}
+"""A job that needs no data set."""
+
 JOB_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/JobSpec"}}},
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/JobSpec"}, "example": JOB_EXAMPLE}},
     }
 }
 """The body of a submission."""

@@ -109,12 +109,25 @@ def problem_response(
 
 def known_problem(request: Request, error: Exception) -> Response | None:
     """The problem for one of our errors, or of the foreign ones that have a meaning; None for a fault."""
-    ours = _ours(error)
+    ours = known_error(error)
     status = _status(ours) if ours is not None else None
     if ours is None or status is None:
         return None
     extra, headers = _extra(ours), _headers(ours, status)
     return problem_response(request, status, ours.code, ours.detail, extra=extra, headers=headers)
+
+
+def known_error(error: Exception) -> ServiceError | CnetError | None:
+    """The error itself where it is ours; what a database or disk error means to the client; None for a fault."""
+    if isinstance(error, ServiceError | CnetError):
+        return error
+    if isinstance(error, OperationalError) and _disk_is_full(error):
+        return StorageFullError("the server has no space left; nothing was stored")
+    if isinstance(error, OperationalError | InterfaceError | PoolTimeoutError):
+        return UnavailableError("the database does not answer; try again in a moment")
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return StorageFullError("the server has no space left; nothing was stored")
+    return None
 
 
 def fault_response(request: Request) -> Response:
@@ -160,19 +173,6 @@ def _allowed(request: Request) -> str:
     methods = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
     scopes = {method: {**request.scope, "method": method} for method in methods}
     return ", ".join(m for m in methods if any(route.matches(scopes[m])[0] is Match.FULL for route in routes))
-
-
-def _ours(error: Exception) -> ServiceError | CnetError | None:
-    """The error itself where it is ours; what a database or disk error means to the client; None for a fault."""
-    if isinstance(error, ServiceError | CnetError):
-        return error
-    if isinstance(error, OperationalError) and _disk_is_full(error):
-        return StorageFullError("the server has no space left; nothing was stored")
-    if isinstance(error, OperationalError | InterfaceError | PoolTimeoutError):
-        return UnavailableError("the database does not answer; try again in a moment")
-    if isinstance(error, OSError) and error.errno in _FULL:
-        return StorageFullError("the server has no space left; nothing was stored")
-    return None
 
 
 def _disk_is_full(error: OperationalError) -> bool:

@@ -65,20 +65,30 @@ def unpack(
     bundle: BundleFile,
     *,
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="Suffix names the format: .safetensors .pt .pth .npz")
+        Path,
+        typer.Option("--out", "-o", metavar="FILE", help="Suffix names the format: .safetensors .pt .pth .npz .onnx"),
     ],
+    like: Annotated[
+        Path | None,
+        typer.Option("--like", metavar="ONNX", help="For .onnx: a file of the same net, to run the weights in."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Decode a bundle into a file that other tools read."""
+    """Decode a bundle into a file that other tools read.
+
+    A bundle holds no graph: an .onnx file has the tensors alone, unless --like names a file to take the graph from.
+    """
     from cnet.bundle import open_bundle
     from cnet.convert import format_of
     from cnet.convert import unpack as write
 
     kind = format_of(out)
     _check_readable(bundle)
+    if like is not None:
+        _check_readable(like)
     _check_folder(out)
     opened = open_bundle(bundle)
-    write(opened, out, kind)
+    write(opened, out, kind, like)
     tensors, size = len(opened), out.stat().st_size
     if json:
         emit_json({"file": str(out), "format": kind, "tensors": tensors, "size_bytes": size})

@@ -21,6 +21,7 @@ from app.commands.options import (
     Sparsity,
     SpecFile,
 )
+from app.commands.uploads import with_uploads
 from app.console.following import exit_code, follow, results_table, say_how_it_ended
 from app.console.output import columns, emit_json, emit_line, note
 
@@ -56,14 +57,10 @@ def submit(
     api_key: ApiKey = None,
     json: Json = False,
 ) -> None:
-    """Queue a job on the server; files that it names are uploaded first."""
+    """Queue a job on the server; files that it names are uploaded first, once the server accepts the rest."""
     document = Choices(spec, sparsity, clusters, encode, method, dataset, architecture).document()
     with _client(server, api_key) as client:
-        if checkpoint is not None:
-            document["checkpoint"] = _uploaded(client.upload_checkpoint, checkpoint, "ckpt_")
-        if document.get("dataset"):
-            document["dataset"] = _uploaded(client.upload_dataset, str(document["dataset"]), None)
-        job = client.submit(document)
+        job = client.submit(with_uploads(client, document, checkpoint))
         if follow_it:
             if not json:
                 note(f"job {job['id']}")
@@ -177,17 +174,6 @@ def _client(server: str, api_key: str | None) -> Client:
     from cnet.client import Client
 
     return Client(server, api_key, retries=2)  # somebody waits: a wrong address is told at once
-
-
-def _uploaded(upload: Any, named: str, prefix: str | None) -> str:
-    """The id of what ``named`` names: a file is uploaded, anything else is taken for an id or a built-in name."""
-    path = Path(named)
-    if path.is_file():
-        note(f"uploading {path} ({path.stat().st_size:,} bytes)")
-        return str(upload(path)["id"])
-    if prefix is not None and not named.startswith(prefix):
-        raise typer.BadParameter(f"there is no file {named}, and it is no id of an upload either ({prefix}...)")
-    return named
 
 
 def _cell(value: Any) -> str:

@@ -123,9 +123,22 @@ def test_inspect_tells_a_bundle_from_a_checkpoint(bundle: Path, checkpoint: Path
     assert shown[0]["bytes"]["total"] == bundle.stat().st_size
 
 
+def test_what_was_compressed_unpacks_to_onnx(bundle: Path, checkpoint: Path, tmp_path: Path) -> None:
+    """Every tensor by its name; a file of the same net lends its graph, and the weights are the same in it."""
+    alone, again = tmp_path / "alone.onnx", tmp_path / "again.onnx"
+
+    first = cnet("unpack", bundle, "-o", alone, "--json")
+    second = cnet("unpack", bundle, "-o", again, "--like", alone)
+
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    assert json.loads(first.stdout)["format"] == "onnx"
+    assert all(tensor.name.encode() in alone.read_bytes() for tensor in read_checkpoint(checkpoint).weights)
+    assert again.read_bytes() == alone.read_bytes()
+
+
 def test_an_unknown_suffix_names_the_known_ones(bundle: Path, tmp_path: Path) -> None:
     """The remedy is in the sentence."""
-    done = cnet("unpack", bundle, "-o", tmp_path / "out.onnx")
+    done = cnet("unpack", bundle, "-o", tmp_path / "out.h5")
 
     assert done.returncode == 1
     assert ".safetensors" in done.stderr

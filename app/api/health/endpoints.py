@@ -23,7 +23,7 @@ async def livez() -> Liveness:
 
 @router.get("/readyz", operation_id="get_readiness", summary="Whether jobs can be taken", response_model=Readiness)
 def readyz(request: Request, core: Core) -> Response:
-    """Database, broker and disk; `503` says which of them fails."""
+    """Disk, database and broker; `503` says which of them fails."""
     health = service.look(core)
     if health.ready:
         return json_answer(Readiness(checks=health.checks, workers=service.count_workers(core)))

@@ -17,5 +17,5 @@ class Readiness(BaseModel):
     """All that the server depends on works."""
 
     status: Literal["ok"] = "ok"
-    checks: dict[str, str] = Field(description="`ok` by what was checked: database, broker, disk.")
+    checks: dict[str, str] = Field(description="`ok` by what was checked: disk, database, broker.")
     workers: int = Field(description="Workers seen of late.")

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.api.container import Container
-from app.api.scratch import check_space
+from app.api.problems import known_error
+from app.api.scratch import free_bytes
 from app.core.db import migrate
-from app.core.errors import ServiceError
+from app.core.errors import ServiceError, StorageFullError
 from app.core.workers import Workers
 
 
@@ -27,12 +28,12 @@ class Health:
 
 
 def look(core: Container) -> Health:
-    """Database (and its tables' release), broker, disk."""
+    """Disk, database (and its tables' release), broker; the disk first, since without space the others fail too."""
     return Health(
         {
+            "disk": _outcome(lambda: _check_space(core)),
             "database": _outcome(lambda: migrate.check(core.database)),
             "broker": _outcome(core.queue.ping),
-            "disk": _outcome(lambda: check_space(core.settings.data_dir.absolute(), 0, core.settings.min_free_bytes)),
         }
     )
 
@@ -42,13 +43,18 @@ def count_workers(core: Container) -> int:
     return len(Workers(core.database).alive(core.settings.lease_seconds))
 
 
+def _check_space(core: Container) -> None:
+    free, reserve = free_bytes(core.settings.data_dir.absolute()), core.settings.min_free_bytes
+    if free < reserve:
+        raise StorageFullError(f"{free:,} bytes are free for data, {reserve:,} are needed: make room")
+
+
 def _outcome(check: Callable[[], None]) -> str:
     try:
         check()
-    except ServiceError as error:
-        return error.detail
-    except SQLAlchemyError:
-        return "the database does not answer"
-    except OSError:
-        return "it does not answer"
+    except (ServiceError, SQLAlchemyError, OSError) as error:
+        known = known_error(error)
+        if isinstance(known, StorageFullError) and known is not error:
+            return "no space is left on its disk: make room"
+        return known.detail if known is not None else "it does not answer"
     return "ok"

@@ -6,11 +6,13 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
+from app.api.errors import UnprocessableError
 from app.api.scratch import check_space
 from cnet.bundle import open_bundle
 from cnet.convert import unpack
+from cnet.errors import CnetError
 
-FORMATS = ("safetensors", "npz")
+FORMATS = ("safetensors", "npz", "onnx")
 """What a model can be had as: all that needs no PyTorch in the front end."""
 
 _KEPT = 4
@@ -32,6 +34,7 @@ class Models:
         Raises:
             BundleError: the stored bundle is damaged.
             StorageFullError: there is no space to decode it.
+            UnprocessableError: (``unsupported_format``) it is too large for an ONNX file.
         """
         path = self._folder / f"{digest}.{model_format}"
         file = _opened(path) or self._decode(bundle, path, model_format)
@@ -41,7 +44,12 @@ class Models:
         self._folder.mkdir(parents=True, exist_ok=True)
         opened = open_bundle(bundle)
         check_space(self._folder, opened.raw_bytes, self._reserve)
-        unpack(opened, path, model_format)
+        try:
+            unpack(opened, path, model_format)
+        except CnetError as error:
+            if error.code != "too_large":
+                raise
+            raise UnprocessableError(error.detail, code="unsupported_format") from error
         file = path.open("rb")
         self._forget()
         return file

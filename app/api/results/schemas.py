@@ -18,7 +18,7 @@ class PointQuery(BaseModel):
 class ModelQuery(PointQuery):
     """Which point, and as what."""
 
-    format: str = Field(default="safetensors", description="`safetensors` or `npz`.")
+    format: str = Field(default="safetensors", description="`safetensors`, `npz` or `onnx` (the tensors, no graph).")
 
 
 class BaselineResult(BaseModel):

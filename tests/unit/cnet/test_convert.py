@@ -82,7 +82,8 @@ def test_state_dict_shares_tied_tensors_and_copies_the_rest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "format_"), [("a.safetensors", "safetensors"), ("a.PT", "pt"), ("a.pth", "pt"), ("a.npz", "npz")]
+    ("name", "format_"),
+    [("a.safetensors", "safetensors"), ("a.PT", "pt"), ("a.pth", "pt"), ("a.npz", "npz"), ("a.onnx", "onnx")],
 )
 def test_suffix_names_the_format(name: str, format_: str) -> None:
     """In either case."""
@@ -99,7 +100,7 @@ def test_unknown_formats_are_refused_with_the_known_ones(tmp_path: Path) -> None
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("format_", ["safetensors", "npz"])
+@pytest.mark.parametrize("format_", ["safetensors", "npz", "onnx"])
 def test_a_bundle_is_unpacked_to_the_same_bytes(tmp_path: Path, format_: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Piece by piece or all at once, for every element type, tied and empty tensors."""
     monkeypatch.setattr(bundle_module, "_PIECE", 4)
@@ -112,6 +113,15 @@ def test_a_bundle_is_unpacked_to_the_same_bytes(tmp_path: Path, format_: str, mo
 
     assert (tmp_path / "pieces").read_bytes() == (tmp_path / "whole").read_bytes()
     assert bundle.raw_bytes == weights.raw_bytes
+
+
+def test_a_graph_is_asked_for_with_onnx_only(tmp_path: Path) -> None:
+    """No other format could hold it."""
+    weights = every_type()
+    write_bundle(tmp_path / "b.npz", weights, compress(weights, 0.5, 4), ENCODERS.create("compact"))
+
+    with pytest.raises(CnetError, match="not of npz"):
+        unpack(open_bundle(tmp_path / "b.npz"), tmp_path / "out.npz", "npz", like=tmp_path / "net.onnx")
 
 
 def test_a_damaged_bundle_leaves_the_old_file(tmp_path: Path) -> None:

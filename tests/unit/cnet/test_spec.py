@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
+from cnet.bundle_manifest import Other
+from cnet.encode import ENCODERS
 from cnet.errors import SpecError
+from cnet.issues import issues_of
+from cnet.methods import METHODS
+from cnet.methods.cnet import Ramp
+from cnet.prune import PRUNERS, Gradual
+from cnet.quantize import QUANTIZERS
+from cnet.registry import Asked, Registry
 from cnet.spec import JobSpec
+from cnet.training.config import Augment, Baseline, Distill, Optimizer, Recover, Schedule, Training
 
 TRAINED: dict[str, Any] = {"architecture": {"name": "resnet20"}, "dataset": "digits"}
 ALONE: dict[str, Any] = {"checkpoint": "ckpt_1"}
@@ -97,6 +108,87 @@ def test_what_is_no_spec_at_all_is_refused(document: Any) -> None:
 def test_null_part_and_left_out_part_mean_the_same(part: str) -> None:
     """Both are the default."""
     assert JobSpec.parse({**TRAINED, part: None}).resolved() == JobSpec.parse(TRAINED).resolved()
+
+
+def _nulled(part: type[Asked]) -> dict[str, None]:
+    """Null for every field of a part that has a default, under its name in JSON."""
+    fields = part.model_fields.items()
+    return {info.alias or name: None for name, info in fields if name != "name" and not info.is_required()}
+
+
+@pytest.mark.parametrize("part", [Training, Baseline, Recover, Optimizer, Schedule, Augment, Distill, Gradual, Ramp])
+def test_null_field_and_left_out_field_mean_the_same(part: type[Asked]) -> None:
+    """Both are the default, however deep the part stands, and neither counts as set."""
+    fields = _nulled(part)
+    required = {name: 0.5 for name, info in part.model_fields.items() if info.is_required()}
+
+    nulled = part.model_validate_json(json.dumps({**required, **fields}))
+
+    assert fields
+    assert nulled == part.model_validate_json(json.dumps(required))
+
+
+SLOTS: dict[str, Registry[Any]] = {"method": METHODS, "prune": PRUNERS, "quantize": QUANTIZERS, "encode": ENCODERS}
+
+
+@pytest.mark.parametrize(("slot", "name"), [(slot, name) for slot, parts in SLOTS.items() for name in parts.names()])
+def test_null_field_of_a_registered_part_is_its_default(slot: str, name: str) -> None:
+    """A client that sends null for all it leaves open gets the part with its defaults."""
+    nulled = JobSpec.parse({**TRAINED, slot: {"name": name, **_nulled(SLOTS[slot].get(name))}})
+
+    assert nulled == JobSpec.parse({**TRAINED, slot: {"name": name}})
+
+
+def test_null_inside_nested_parts_is_the_default() -> None:
+    """Down to the optimizer of the training; a null that counts as not given sets off no refusal."""
+    spec = {
+        **TRAINED,
+        "training": {"epochs": None, "optimizer": {"name": None, "learning_rate": None}, "schedule": None},
+        "prune": {"name": "magnitude", "gradual": {"epochs": None}},
+        "quantize": {"name": "ecsq"},
+        "recover": {"centroid_epochs": None, "learning_rate": None},
+    }
+    plain = {"prune": {"name": "magnitude", "gradual": {}}, "quantize": {"name": "ecsq"}}
+
+    assert JobSpec.parse(spec).resolved() == JobSpec.parse({**TRAINED, **plain}).resolved()
+
+
+@pytest.mark.parametrize(
+    ("part", "loc"),
+    [
+        ({"training": {"nothing_such": None}}, ("training", "nothing_such")),
+        ({"prune": {"name": None}}, ("prune",)),
+        ({"prune": {"name": "magnitude", "sparsity": [None]}}, ("prune", "sparsity", 0)),
+        ({"architecture": {"program": None}}, ("architecture",)),
+        ({"labels": {"team": None}}, ("labels", "team")),
+    ],
+)
+def test_null_that_stands_for_nothing_is_refused_by_name(part: dict[str, Any], loc: tuple[str | int, ...]) -> None:
+    """Null takes the place of a default only: an unknown field, a value that is needed and a list's element stay."""
+    assert list(_refusal({**TRAINED, **part})) == [loc]
+
+
+def test_null_of_a_required_field_is_named() -> None:
+    """It has no default to stand for."""
+
+    class Needed(Asked):
+        """One field without a default, one with."""
+
+        needed: int
+        open: int = 1
+
+    with pytest.raises(ValidationError) as caught:
+        Needed.model_validate_json('{"needed": null, "open": null}')
+
+    assert [issue.loc for issue in issues_of(caught.value, frozenset())] == [("needed",)]
+
+
+def test_stored_documents_stay_strict() -> None:
+    """A null in a bundle's manifest is damage, not a wish for the default."""
+    others = {"kind": "planes", "error": 0.0}
+
+    with pytest.raises(ValidationError, match="error"):
+        Other.model_validate({**others, "error": None})
 
 
 @pytest.mark.parametrize("name", ["kmeans", "uniform", "binary", "universal", "ecsq"])

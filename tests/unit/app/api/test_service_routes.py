@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import event
 
 from app.api.negotiation import prefers
 from app.core.db import migrate
@@ -20,7 +21,7 @@ from cnet.encode import ENCODERS
 from cnet.training.architectures import ARCHITECTURES
 from tests.api_bench import Bench, small_weights
 from tests.unit.app.api.conftest import Start
-from tests.unit.app.api.test_problems import check_problem
+from tests.unit.app.api.test_problems import check_problem, no_room_for_the_log_index
 
 
 def test_alive_and_ready(bench: Bench) -> None:
@@ -43,9 +44,25 @@ def test_broker_that_is_down(bench: Bench) -> None:
 
 
 def test_disk_that_is_full(begin: Start) -> None:
-    """Without space the server is not ready."""
+    """Without space the server is not ready, and says how much there is."""
     problem = check_problem(begin(min_free_bytes=2**62).client.get("/readyz"), 503, "not_ready")
-    assert problem["checks"]["disk"] != "ok"
+    assert f"{2**62:,} are needed" in problem["checks"]["disk"]
+    assert problem["checks"]["database"] == problem["checks"]["broker"] == "ok"
+    assert problem["detail"] == f"disk: {problem['checks']['disk']}"
+
+
+def test_database_that_has_no_space(bench: Bench) -> None:
+    """A database that cannot be opened because its disk is full is not said to be silent."""
+
+    def refuse(*_: object) -> None:
+        raise no_room_for_the_log_index()
+
+    event.listen(bench.core.database.engine, "do_connect", refuse)
+
+    problem = check_problem(bench.client.get("/readyz"), 503, "not_ready")
+
+    assert problem["checks"]["database"] == "no space is left on its disk: make room"
+    assert problem["checks"]["disk"] == problem["checks"]["broker"] == "ok"
 
 
 def test_database_that_is_gone(bench: Bench) -> None:

@@ -1,0 +1,1 @@
+"""The reference page: the OpenAPI document for people, as HTML without scripts."""

@@ -1,0 +1,165 @@
+"""ONNX files: weights as the initializers of a graph.
+
+A bundle holds weights and no graph. Without one the file is a model whose graph has no nodes and gives every tensor as
+an output; with an ONNX file of the same net it is that file with the weights in the place of its own.
+The fields and their numbers are those of onnx.proto, https://github.com/onnx/onnx/blob/main/onnx/onnx.proto.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from cnet import dtypes
+from cnet.checkpoint.canonical import Described
+from cnet.errors import CnetError
+from cnet.protobuf import Field, block, fields, head, number
+
+_MOST_BYTES = 2**31 - 1  # no reader of Protocol Buffers takes a longer file
+
+_TYPES = {
+    "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10,
+    "float64": 11, "uint32": 12, "uint64": 13, "complex64": 14, "bfloat16": 16, "float8_e4m3fn": 17, "float8_e5m2": 19,
+}  # fmt: skip
+_IR_VERSION, _OPSET = 9, 19  # of ONNX 1.14, the first that has float8
+
+_MODEL_IR, _MODEL_PRODUCER, _MODEL_GRAPH, _MODEL_OPSETS = 1, 2, 7, 8
+_OPSET_DOMAIN, _OPSET_VERSION = 1, 2
+_GRAPH_NAME, _GRAPH_INITIALIZER, _GRAPH_OUTPUT = 2, 5, 12
+_TENSOR_DIMS, _TENSOR_TYPE, _TENSOR_NAME, _TENSOR_RAW, _TENSOR_LOCATION = 1, 2, 8, 9, 14
+_EXTERNAL = 1
+
+Pieces = Callable[[str], Iterable[npt.NDArray[np.generic]]]
+
+
+def write_onnx(path: Path, rows: Sequence[Described], pieces: Pieces, like: Path | None = None) -> None:
+    """Write weights as an ONNX file, piece by piece.
+
+    Args:
+        path: the file.
+        rows: all tensors.
+        pieces: the elements of a tensor, in its storage type and C order, in as many parts as there may be.
+        like: an ONNX file of the net whose initializers are called as the tensors are; None: no graph.
+
+    Raises:
+        CnetError: ``too_large`` for the format; ``not_onnx``, ``not_alike``: what is wrong with ``like``.
+    """
+    model = _alike(like, rows) if like is not None else _bare(rows)
+    length = sum(_length(item) for item in model.graph)
+    opening = model.before + head(_MODEL_GRAPH, length)
+    if len(opening) + length + len(model.after) > _MOST_BYTES:
+        raise CnetError("an ONNX file holds less than 2 GiB and this net is larger: take safetensors", code="too_large")
+    with path.open("wb") as file:
+        file.write(opening)
+        for item in model.graph:
+            if not isinstance(item, Described):
+                file.write(item)
+                continue
+            file.write(_opening(item))
+            for piece in pieces(item.name):
+                if piece.size:
+                    file.write(np.ascontiguousarray(piece).reshape(-1).data.cast("B"))
+        file.write(model.after)
+
+
+Item = Described | bytes | memoryview
+"""A field of the graph: an initializer that is to be written, or bytes as they are."""
+
+
+@dataclass(frozen=True)
+class _Model:
+    """The fields of a model before its graph, those of the graph, and those after it."""
+
+    before: bytes
+    graph: Sequence[Item]
+    after: bytes
+
+
+def _bare(rows: Sequence[Described]) -> _Model:
+    """The weights, and each as an output."""
+    opset = block(_MODEL_OPSETS, block(_OPSET_DOMAIN, b"") + number(_OPSET_VERSION, _OPSET))
+    outputs = (block(_GRAPH_OUTPUT, _output(row)) for row in rows)
+    graph: list[Item] = [block(_GRAPH_NAME, b"weights"), *rows, *outputs]
+    return _Model(number(_MODEL_IR, _IR_VERSION) + block(_MODEL_PRODUCER, b"cnet"), graph, opset)
+
+
+def _output(row: Described) -> bytes:
+    """A ValueInfoProto: name, element type, shape."""
+    shape = b"".join(block(1, number(1, extent)) for extent in row.shape)
+    return block(1, row.name.encode()) + block(2, block(1, number(1, _TYPES[row.dtype]) + block(2, shape)))
+
+
+def _opening(row: Described) -> bytes:
+    """An initializer but for its values."""
+    about = b"".join(number(_TENSOR_DIMS, extent) for extent in row.shape)
+    about += number(_TENSOR_TYPE, _TYPES[row.dtype]) + block(_TENSOR_NAME, row.name.encode())
+    about += head(_TENSOR_RAW, row.nbytes)
+    return head(_GRAPH_INITIALIZER, len(about) + row.nbytes) + about
+
+
+def _length(item: Item) -> int:
+    return len(_opening(item)) + item.nbytes if isinstance(item, Described) else len(item)
+
+
+@dataclass(frozen=True)
+class _Initializer:
+    """What a graph says of one of its own."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: int | None
+    external: bool
+
+
+def _alike(like: Path, rows: Sequence[Described]) -> _Model:
+    """A model of the same net, with the weights where its own initializers were."""
+    try:
+        parts = list(fields(memoryview(like.read_bytes())))
+        (place,) = [index for index, field in enumerate(parts) if field.number == _MODEL_GRAPH]
+        graph = [(field, _initializer(field)) for field in fields(parts[place].content)]
+    except ValueError as error:
+        raise CnetError(f"{like.name} is not an ONNX model", code="not_onnx") from error
+    own = {row.name: row for row in rows}
+    _compare(like, own, [each for _, each in graph if each is not None])
+    before, after = (b"".join(field.raw for field in some) for some in (parts[:place], parts[place + 1 :]))
+    items = [own.get(each.name, field.raw) if each is not None else field.raw for field, each in graph]
+    return _Model(before, items, after)
+
+
+def _initializer(field: Field) -> _Initializer | None:
+    """None for another field. Raises ValueError."""
+    if field.number != _GRAPH_INITIALIZER:
+        return None
+    parts = list(fields(field.content))
+    shape = tuple(extent for part in parts if part.number == _TENSOR_DIMS for extent in part.integers)
+    held = {part.number: part for part in parts}
+    if not {_TENSOR_NAME, _TENSOR_TYPE} <= held.keys():
+        raise ValueError("an initializer without name or type")
+    external = _TENSOR_LOCATION in held and held[_TENSOR_LOCATION].integer == _EXTERNAL
+    name = bytes(held[_TENSOR_NAME].content).decode()
+    return _Initializer(name, shape, held[_TENSOR_TYPE].integer, external)
+
+
+def _compare(like: Path, own: dict[str, Described], found: Sequence[_Initializer]) -> None:
+    """Raises CnetError where the graph would not compute with the weights as they are."""
+    there = {each.name: each for each in found}
+    # integers, such as the batches that batch norm has seen, are no part of what a net computes
+    missing = [row.name for row in own.values() if row.name not in there and dtypes.by_name(row.dtype).floating]
+    other = [
+        row.name
+        for row in own.values()
+        if row.name in there and (there[row.name].shape, there[row.name].type) != (row.shape, _TYPES[row.dtype])
+    ]
+    outside = [each.name for each in found if each.external and each.name not in own]
+    for names, fault in (
+        (missing, "has no initializers of these names (torch.onnx.export with optimize=False keeps them)"),
+        (other, "has these in other shapes or element types"),
+        (outside, "keeps these outside of the file, and they are not in the bundle"),
+    ):
+        if names:
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            raise CnetError(f"{like.name} {fault}: {', '.join(names[:5])}{more}", code="not_alike")

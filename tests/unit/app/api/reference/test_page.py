@@ -1,0 +1,126 @@
+"""The reference page: complete, whole in itself, and nothing but text is made of text."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from app.api.documents import JOB_EXAMPLE
+from app.api.reference.markup import tag as element
+from app.api.reference.markup import text_of
+from app.api.reference.page import render
+from app.api.reference.types import kind, limits
+from cnet.spec import JobSpec
+from tests.api_bench import BASE, Bench
+
+
+class Seen(HTMLParser):
+    """What a browser finds on a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what is linked to, loaded, named."""
+        self.tags.append(tag)
+        values = dict(attrs)
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        self.loads += [str(value) for name, value in attrs if name in {"src", "srcset", "action"}]
+        if tag == "link":
+            self.loads.append(str(values.get("href")))
+        elif values.get("href"):
+            self.links.append(str(values["href"]))
+
+    def handle_data(self, data: str) -> None:
+        """Note the text."""
+        self.text += data
+
+
+@pytest.fixture
+def document(bench: Bench) -> dict[str, Any]:
+    """What the server publishes."""
+    found: dict[str, Any] = bench.client.get("/openapi.json").json()
+    return found
+
+
+def test_the_page_loads_nothing(bench: Bench) -> None:
+    """No script, no style, no picture from anywhere: it is there without a network, and its policy says so."""
+    answer = bench.from_address("10.0.0.7").get("/docs")
+    seen = Seen(answer.text)
+
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert seen.loads == []
+    assert "script" not in seen.tags
+    assert "@import" not in answer.text
+    assert "url(" not in answer.text
+    assert answer.headers["content-security-policy"].startswith("default-src 'none';")
+    assert bench.client.head("/docs").status_code == 200
+    assert bench.client.get("/redoc").status_code == 404
+
+
+def test_the_page_has_all_there_is(document: dict[str, Any]) -> None:
+    """Each call, parameter, schema and field of the document; and every link leads somewhere."""
+    seen = Seen(render(document, BASE))
+    calls = [(method, path, row) for path, rows in document["paths"].items() for method, row in rows.items()]
+    schemas = document["components"]["schemas"]
+
+    assert len(set(seen.ids)) == len(seen.ids)
+    assert {link.removeprefix("#") for link in seen.links} <= {*seen.ids, "/openapi.json"}
+    assert {row["operationId"] for _, _, row in calls} <= set(seen.ids)
+    assert {f"schema-{name}" for name in schemas} <= set(seen.ids)
+    for method, path, row in calls:
+        assert f"{method.upper()} {path}" in seen.text
+        assert all(parameter["name"] in seen.text for parameter in row.get("parameters", ()))
+    assert all(field in seen.text for schema in schemas.values() for field in schema.get("properties", {}))
+
+
+def test_text_stays_text(document: dict[str, Any]) -> None:
+    """Markup in a description, a name or an address is shown, not obeyed."""
+    hostile = '<script src="//x.example/a.js">&</script>'
+    operation = next(iter(document["paths"]["/v1/jobs"].values()))
+    operation["summary"] = operation["description"] = hostile
+    document["components"]["schemas"]["JobSpec"]["properties"][hostile] = {"type": "string", "description": hostile}
+
+    seen = Seen(render(document, f'http://h"{hostile}'))
+
+    assert "script" not in seen.tags
+    assert seen.loads == []
+    assert hostile in seen.text
+
+
+def test_the_example_is_a_job_that_can_be_submitted(document: dict[str, Any]) -> None:
+    """It stands in the page as a command, and the library takes it."""
+    assert JobSpec.parse(JOB_EXAMPLE).to_json()["checkpoint"] == "ckpt_1"
+    text = Seen(render(document, BASE)).text
+    assert '-H "Content-Type: application/json" --data \'{"checkpoint": "ckpt_1"' in text
+    assert f"'{BASE}/v1/jobs:validate'" in text
+
+
+@pytest.mark.parametrize(
+    ("schema", "words", "bounds"),
+    [
+        ({"type": "string", "maxLength": 5}, "text", "at most 5 characters"),
+        ({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}, "integer | null", "at least 1"),
+        ({"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}}, "list of number", "above 0"),
+        ({"type": "object", "additionalProperties": {"type": "string"}}, "object of text", ""),
+        ({"enum": ["a", "b"], "default": "a"}, '"a" | "b"', 'default "a"'),
+        ({"const": "x", "type": "string"}, '"x"', ""),
+        ({"type": "boolean", "default": False}, "true or false", "default false"),
+        ({"type": "string", "format": "binary"}, "bytes", ""),
+        ({"oneOf": [{"$ref": "#/components/schemas/A"}]}, "A", ""),
+        ({}, "any", ""),
+    ],
+)
+def test_types_in_words(schema: dict[str, Any], words: str, bounds: str) -> None:
+    """What a field may be, and its bounds, wherever in the schema they stand."""
+    assert Seen(text_of(element("p", *kind(schema)))).text.strip() == words
+    assert limits(schema) == [bounds]

@@ -1,0 +1,116 @@
+"""Files that a job names: nothing is sent for a job that the server would refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import typer
+
+from app.commands.uploads import with_uploads
+from cnet.client import ApiError, Client
+from tests.api_bench import Bench, small_dataset, small_weights, start
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """An API that allows jobs of an hour."""
+    with start(tmp_path / "data", time_limit_seconds=3600) as bench:
+        yield bench
+
+
+@pytest.fixture
+def asked(bench: Bench) -> list[str]:
+    """The routes that were asked for, in order, by ``client``."""
+    del bench
+    return []
+
+
+@pytest.fixture
+def client(bench: Bench, asked: list[str]) -> Client:
+    """A client of the API."""
+
+    def pass_on(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request.url.path)
+        answer = bench.client.request(
+            request.method, str(request.url), content=request.read(), headers=dict(request.headers)
+        )
+        return httpx2.Response(answer.status_code, headers=dict(answer.headers), content=answer.content)
+
+    return Client("http://127.0.0.1:8000", transport=httpx2.MockTransport(pass_on), sleep=pytest.fail)
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> str:
+    """A checkpoint's file."""
+    path = tmp_path / "model.npz"
+    path.write_bytes(small_weights())
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"prune": {"name": "magnitude", "sparsity": 1.5}}, "prune.sparsity"),
+        ({"nothing_such": 1}, "nothing_such"),
+        ({"time_limit": 3601}, "time_limit"),
+        ({"dataset": "digitz", "architecture": {"name": "resnet20"}}, "digitz"),
+        ({"dataset": "digits"}, "architecture"),
+    ],
+)
+def test_a_job_that_the_server_refuses_uploads_nothing(
+    client: Client, asked: list[str], checkpoint: str, document: dict[str, Any], said: str
+) -> None:
+    """What is wrong is said before a byte of the file is sent, limits and names that only the server knows included."""
+    with pytest.raises(ApiError, match=said):
+        with_uploads(client, document, checkpoint)
+
+    assert asked == ["/v1/jobs:validate"]
+
+
+def test_files_become_ids(client: Client, bench: Bench, asked: list[str], checkpoint: str, tmp_path: Path) -> None:
+    """Both are uploaded after the check, and what comes out names them."""
+    dataset = tmp_path / "images.npz"
+    dataset.write_bytes(small_dataset())
+    document = {"architecture": {"name": "lenet300_100"}, "dataset": str(dataset)}
+
+    found = with_uploads(client, document, checkpoint)
+
+    assert asked == ["/v1/jobs:validate", "/v1/checkpoints", "/v1/datasets"]
+    assert bench.client.get(f"/v1/checkpoints/{found['checkpoint']}").status_code == 200
+    assert bench.client.get(f"/v1/datasets/{found['dataset']}").status_code == 200
+    assert found["architecture"] == document["architecture"]
+
+
+def test_without_files_the_submission_says_it_all(client: Client, asked: list[str]) -> None:
+    """Nothing is sent beforehand."""
+    document = {"dataset": "digits", "architecture": {"name": "lenet300_100"}}
+
+    assert with_uploads(client, document, "ckpt_1") == {**document, "checkpoint": "ckpt_1"}
+    assert asked == []
+
+
+def test_a_part_that_only_the_server_knows_is_taken(checkpoint: str) -> None:
+    """A server of a later release decides on its own parts; this release does not refuse them in its place."""
+
+    def later(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == "/v1/checkpoints":
+            return httpx2.Response(201, json={"id": "ckpt_1"})
+        return httpx2.Response(404, json={"code": "not_found", "detail": "there is no such checkpoint"})
+
+    client = Client("http://server", transport=httpx2.MockTransport(later), sleep=pytest.fail)
+
+    found = with_uploads(client, {"prune": {"name": "of_tomorrow"}}, checkpoint)
+
+    assert found == {"prune": {"name": "of_tomorrow"}, "checkpoint": "ckpt_1"}
+
+
+def test_a_name_that_is_neither_file_nor_id_is_refused(client: Client, asked: list[str]) -> None:
+    """A mistyped path is told at once."""
+    with pytest.raises(typer.BadParameter, match=r"model\.ptt"):
+        with_uploads(client, {}, "model.ptt")
+
+    assert asked == []
