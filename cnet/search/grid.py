@@ -2,7 +2,7 @@
 
 What the job names stays as it is. Where it names a target, what it leaves out is chosen by a search: the sparsity from
 ``LADDER``; the parameter of the quantizer that has a ladder (``Quantizer.ladders``); the quantizer itself, of
-``QUANTIZERS_TO_TRY``, as far as the encoder suits it.
+``kmeans`` and ``ecsq``, as far as the encoder suits it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,6 @@ LADDER = (
     *(0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.955, 0.96, 0.965, 0.97, 0.975, 0.98, 0.985, 0.99, 0.995, 0.998),
 )
 """The sparsities that a search can try."""
-
-QUANTIZERS_TO_TRY = ("kmeans", "ecsq")
-"""The quantizers of a job that names none."""
 
 _MOST_SPARSITIES = 12
 _MOST_POINTS = 60
@@ -158,10 +155,16 @@ def _levels(spec: JobSpec, searched: bool) -> Iterator[tuple[Quantizer, int | No
     """Quantizer, cluster count and number of the quantizer."""
     if searched and spec.quantize is None:
         suited = isinstance(spec.resolved().encode, ENCODERS.get("compact"))  # ecsq's labels are made for it
-        families = [QUANTIZERS.create(name) for name in QUANTIZERS_TO_TRY if suited or name != "ecsq"]
+        families = [QUANTIZERS.create("kmeans"), *([_ecsq(spec)] if suited else [])]
     else:
         families = [cast(Quantizer, spec.resolved().quantize)]
     for family, quantizer in enumerate(families):
         for variant in quantizer.variants() if searched else (quantizer,):
             for clusters in variant.levels():
                 yield variant, clusters, family
+
+
+def _ecsq(spec: JobSpec) -> Quantizer:
+    """With a trellis, but where centroids are trained, which does more for the accuracy and needs them free."""
+    recover = spec.resolved().recover
+    return QUANTIZERS.create("ecsq", **({"states": 1} if recover and recover.centroid_epochs else {}))

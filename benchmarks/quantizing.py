@@ -1,0 +1,92 @@
+"""What a bit costs and saves after pruning: quantizers beside each other, as they are and trained after.
+
+    python -m benchmarks.quantizing [--architecture lenet300_100] [--sparsity 0.95] [--seeds 3]
+
+On the built-in data set digits: a baseline, the default recipe's net for each seed, and each coder on the same nets.
+Losses (mean cross-entropy of the test images) and accuracies are those of the decoded bundle, means over seeds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from benchmarks.recipe import baseline
+from cnet.bundle import open_bundle
+from cnet.pipeline import Inputs, Outcome, SilentRun, run
+from cnet.points import Point
+from cnet.spec import JobSpec
+from cnet.training.datasets import DATASETS
+from cnet.weights import Weights
+
+STEPS = (0.2, 0.3, 0.4, 0.6)
+_PLAIN = {"name": "ecsq", "states": 1}
+CODERS: dict[str, tuple[Sequence[dict[str, Any]], int]] = {
+    "kmeans, trained": ([{"name": "kmeans", "clusters": count} for count in (32, 16, 8)], 1),
+    "trellis": ([{"name": "ecsq", "step": step} for step in STEPS], 0),
+    "trellis, curvature": ([{"name": "ecsq", "step": step, "sensitivity": 0.5} for step in STEPS], 0),
+    "trellis, biases trained": ([{"name": "ecsq", "step": step} for step in STEPS], 1),
+    "no trellis": ([{**_PLAIN, "step": step} for step in STEPS], 0),
+    "no trellis, trained": ([{**_PLAIN, "step": step} for step in STEPS], 1),
+    "no trellis, curvature, trained": ([{**_PLAIN, "step": step, "sensitivity": 0.5} for step in STEPS], 1),
+}
+"""For each name quantizers, from fine to coarse, and epochs of training after them."""
+
+
+def _run(members: dict[str, Any], architecture: str, weights: Weights) -> tuple[Outcome, Weights]:
+    """The outcome of a job on digits, and the net of its first bundle."""
+    spec = {"checkpoint": "c", "architecture": {"name": architecture}, "dataset": "digits", **members}
+    with tempfile.TemporaryDirectory() as folder:
+        dataset = DATASETS.create("digits").load()
+        outcome = run(JobSpec.parse(spec), Inputs(weights, dataset, Path(folder)), SilentRun())
+        return outcome, open_bundle(outcome.bundles[0]).weights()
+
+
+def cut(options: argparse.Namespace, seed: int, weights: Weights) -> Weights:
+    """The net that the default recipe prunes."""
+    members = {
+        "training": {"epochs": 10, "seed": seed, "device": "cpu"},
+        "prune": {"name": "magnitude", "sparsity": options.sparsity},
+        "recover": {"epochs": 5, "centroid_epochs": 0},
+        "quantize": {"name": "none"},
+    }
+    return _run(members, options.architecture, weights)[1]
+
+
+def coded(options: argparse.Namespace, weights: Weights, quantize: dict[str, Any], epochs: int) -> Point:
+    """One file of a pruned net."""
+    members = {
+        "method": {"name": "none"},
+        "training": {"epochs": 0, "device": "cpu"},
+        "prune": {"name": "magnitude", "sparsity": 0.0, "gradual": {"epochs": 0}},
+        "recover": {"epochs": 0, "centroid_epochs": epochs},
+        "quantize": quantize,
+    }
+    return _run(members, options.architecture, weights)[0].points[0]
+
+
+def main() -> None:
+    """Print the table as Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--architecture", default="lenet300_100")
+    parser.add_argument("--sparsity", type=float, default=0.95)
+    parser.add_argument("--seeds", type=int, default=3)
+    options = parser.parse_args()
+    accuracy, weights = baseline(options.architecture)
+    print(f"Baseline: {accuracy:.2f} %.\n\n| coder | bytes / loss / accuracy, from fine to coarse |\n| --- | --- |")
+    nets = [cut(options, seed, weights) for seed in range(options.seeds)]
+    for name, (quantizers, epochs) in CODERS.items():
+        cells = []
+        for quantize in quantizers:
+            points = [coded(options, net, quantize, epochs) for net in nets]
+            size, loss = fmean(point.bytes.total for point in points), fmean(point.loss or 0.0 for point in points)
+            cells.append(f"{size:,.0f} / {loss:.4f} / {fmean(point.accuracy or 0.0 for point in points):.2f}")
+        print(f"| {name} | {'; '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
