@@ -31,12 +31,13 @@ npz; nothing is trained after pruning, and batch norm stays as it is. *Ratio* th
 
 In tables 8 to 10 every method has the same budget, {total} epochs since the baseline and one for the centroids:
 {s.epochs} with the method and {s.recovery} of recovery with the mask pinned; Deep Compression and UDNN, which have no
-penalty, spend all of them in the recovery; ours prune in the course of them. Each net is coded by `compact`, after
-k-means with fine-tuned centroids and after `ecsq`, and the best counts. Strengths are those of each method's own paper
+penalty, spend all of them in the recovery; ours prune in the course of them. Each net is coded by `compact` after
+k-means with fine-tuned centroids, after `ecsq` as it is, and after `ecsq` with fine-tuned centroids and errors counted
+by curvature (*trained*, with biases and batch norm in 16 bits; nncodec quantizes these too); the best counts. Strengths are those of each method's own paper
 where that names one, one for each method, not tuned (`benchmarks/paper/recipes.py`); those of L1 and group lasso are
 this project's defaults, and ours were chosen on another data set, `digits`.
 
-**How far to trust tables 8 to 10.** Files are chosen by the accuracy on the test images, of two to six for each method
+**How far to trust tables 8 to 10.** Files are chosen by the accuracy on the test images, of up to nine for each method
 and sparsity; ours are several recipes. Only ours prune gradually, so a part of their lead is the schedule and not the
 penalty. Targeted Dropout spares the first and last layer in training, our pruning does not: its rows are too low.
 With one seed, differences below 0.3 point are noise. A dash stands for what was not run, or for no file that qualifies.
