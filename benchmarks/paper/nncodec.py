@@ -23,7 +23,7 @@ from cnet.training.config import Training
 from cnet.weights import Weights
 
 LABEL = "nncodec on CNET"
-QPS = (-28, -24, -20, -16, -12)
+QPS = (-28, -26, -24, -22, -20, -16, -12)
 _TRAINED = ("/cut/CNET ", "/cut/OBD, CNET, ")
 
 
