@@ -69,6 +69,9 @@ def parse(text: bytes) -> Manifest:
     """The manifest in ``text``. Raises BundleError."""
     try:
         document = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise BundleError("the bundle's manifest is not JSON") from error
+    try:
         if isinstance(document, dict) and document.get("format") == _FORMAT:
             _check_version(document.get("version"))
             if document["version"] == 3:
@@ -79,7 +82,7 @@ def parse(text: bytes) -> Manifest:
         where = ".".join(map(str, first["loc"]))
         raise BundleError(f"the bundle's manifest is not valid: {where}: {first['msg']}") from error
     except (ValueError, RecursionError) as error:
-        raise BundleError("the bundle's manifest is not JSON") from error
+        raise BundleError(f"the bundle's manifest is not valid: {error}") from error
 
 
 def to_json(manifest: Manifest) -> bytes:
