@@ -21,6 +21,8 @@ _FORMAT = "cnet-bundle"
 
 _MOST_NAMES = 2**26  # characters of all names, which few bytes could make as many of as they like
 
+_MOST_SIDES = 2**24  # dimensions of all tensors: one long shape and few bytes a tensor could fill any memory
+
 _PACKING = {"kind": "planes", "error": 0.0}
 
 Shape = Annotated[tuple[Length, ...], Field(max_length=64)]
@@ -57,6 +59,8 @@ class _Document(Strict):
         if any(entry[0] >= len(kinds) for entry in self.tensors):
             raise ValueError("a tensor is of no kind")
         rows = [kinds[entry[0]] for entry in self.tensors]
+        if sum(len(shape) for _, shape, _ in rows) > _MOST_SIDES:
+            raise ValueError("the tensors have more dimensions than those of any net that this release writes")
         return Columns(
             names=tuple(_names((0, entry[1]) if len(entry) == 2 else entry[1:] for entry in self.tensors)),
             dtypes=tuple(dtype for dtype, _, _ in rows),
@@ -69,6 +73,9 @@ def parse(text: bytes) -> Manifest:
     """The manifest in ``text``. Raises BundleError."""
     try:
         document = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise BundleError("the bundle's manifest is not JSON") from error
+    try:
         if isinstance(document, dict) and document.get("format") == _FORMAT:
             _check_version(document.get("version"))
             if document["version"] == 3:
@@ -79,7 +86,7 @@ def parse(text: bytes) -> Manifest:
         where = ".".join(map(str, first["loc"]))
         raise BundleError(f"the bundle's manifest is not valid: {where}: {first['msg']}") from error
     except (ValueError, RecursionError) as error:
-        raise BundleError("the bundle's manifest is not JSON") from error
+        raise BundleError(f"the bundle's manifest is not valid: {error}") from error
 
 
 def to_json(manifest: Manifest) -> bytes:

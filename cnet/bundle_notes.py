@@ -129,6 +129,8 @@ def shortened(metrics: Document | None, extra: Document | None, columns: Columns
 def restored(notes: Notes, columns: Columns) -> tuple[Document, Document]:
     """Metrics and extra of a run. Raises ValueError where there are too many or too few numbers."""
     count = len(METRICS) + len(BASELINE)
+    if len(notes.metrics) not in {count, count + len(COUNTS)}:
+        raise ValueError(f"a run's notes have {len(notes.metrics)} numbers")
     given = dict(zip(COUNTS, notes.metrics[count:], strict=True)) if notes.metrics[count:] else _counts(columns)
     baseline = {**dict(zip(BASELINE, notes.metrics[len(METRICS) : count], strict=True)), **given}
     ordered = ("accuracy", "loss", "raw_bytes", "npz_bytes", "compressible_npz_bytes", *COUNTS[1:])

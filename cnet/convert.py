@@ -63,7 +63,7 @@ def unpack(bundle: Bundle, path: Path, format: str, like: Path | None = None) ->
     rows = [Described(name, *bundle.described(name)) for name in bundle]
     with _draft(path) as draft:
         if format == "onnx":
-            write_onnx(draft, rows, bundle.pieces, like)
+            write_onnx(draft, rows, bundle.pieces, like, bundle.tied)
         else:
             write_described(draft, rows, bundle.tied, bundle.pieces)
 

@@ -7,9 +7,12 @@ The fields and their numbers are those of onnx.proto, https://github.com/onnx/on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -32,11 +35,18 @@ _OPSET_DOMAIN, _OPSET_VERSION = 1, 2
 _GRAPH_NAME, _GRAPH_INITIALIZER, _GRAPH_OUTPUT = 2, 5, 12
 _TENSOR_DIMS, _TENSOR_TYPE, _TENSOR_NAME, _TENSOR_RAW, _TENSOR_LOCATION = 1, 2, 8, 9, 14
 _EXTERNAL = 1
+_LONGEST_SHAPE = 1000  # bytes; 64 dimensions, the most of a bundle's tensors, take 643 where they stand in one field
 
 Pieces = Callable[[str], Iterable[npt.NDArray[np.generic]]]
 
 
-def write_onnx(path: Path, rows: Sequence[Described], pieces: Pieces, like: Path | None = None) -> None:
+def write_onnx(
+    path: Path,
+    rows: Sequence[Described],
+    pieces: Pieces,
+    like: Path | None = None,
+    tied: Sequence[Sequence[str]] = (),
+) -> None:
     """Write weights as an ONNX file, piece by piece.
 
     Args:
@@ -44,11 +54,12 @@ def write_onnx(path: Path, rows: Sequence[Described], pieces: Pieces, like: Path
         rows: all tensors.
         pieces: the elements of a tensor, in its storage type and C order, in as many parts as there may be.
         like: an ONNX file of the net whose initializers are called as the tensors are; None: no graph.
+        tied: groups of names that share their values, of which one in ``like`` will do.
 
     Raises:
         CnetError: ``too_large`` for the format; ``not_onnx``, ``not_alike``: what is wrong with ``like``.
     """
-    model = _alike(like, rows) if like is not None else _bare(rows)
+    model = _alike(like, rows, tied) if like is not None else _bare(rows)
     length = sum(_length(item) for item in model.graph)
     opening = model.before + head(_MODEL_GRAPH, length)
     if len(opening) + length + len(model.after) > _MOST_BYTES:
@@ -115,49 +126,92 @@ class _Initializer:
     external: bool
 
 
-def _alike(like: Path, rows: Sequence[Described]) -> _Model:
+def _alike(like: Path, rows: Sequence[Described], tied: Sequence[Sequence[str]]) -> _Model:
     """A model of the same net, with the weights where its own initializers were."""
+    own = {row.name: row for row in rows}
+    items: list[Item] = []
+    found: list[_Initializer] = []
     try:
-        parts = list(fields(memoryview(like.read_bytes())))
-        (place,) = [index for index, field in enumerate(parts) if field.number == _MODEL_GRAPH]
-        graph = [(field, _initializer(field)) for field in fields(parts[place].content)]
+        parts = list(itertools.islice(_split(_content(like), _MODEL_GRAPH), 4))  # with one graph there are 3 at most
+        (place,) = [index for index, part in enumerate(parts) if isinstance(part, Field)]
+        for part in _split(cast("Field", parts[place]).content, _GRAPH_INITIALIZER):
+            initializer = _initializer(part) if isinstance(part, Field) else None
+            if initializer is not None and (initializer.name in own or initializer.external):
+                found.append(initializer)
+            items.append(own.get(initializer.name, _raw(part)) if initializer is not None else _raw(part))
     except ValueError as error:
         raise CnetError(f"{like.name} is not an ONNX model", code="not_onnx") from error
-    own = {row.name: row for row in rows}
-    _compare(like, own, [each for _, each in graph if each is not None])
-    before, after = (b"".join(field.raw for field in some) for some in (parts[:place], parts[place + 1 :]))
-    items = [own.get(each.name, field.raw) if each is not None else field.raw for field, each in graph]
+    _compare(like, own, tied, found)
+    before, after = (b"".join(_raw(part) for part in some) for some in (parts[:place], parts[place + 1 :]))
     return _Model(before, items, after)
 
 
-def _initializer(field: Field) -> _Initializer | None:
-    """None for another field. Raises ValueError."""
-    if field.number != _GRAPH_INITIALIZER:
-        return None
-    parts = list(fields(field.content))
-    shape = tuple(extent for part in parts if part.number == _TENSOR_DIMS for extent in part.integers)
-    held = {part.number: part for part in parts}
+def _content(like: Path) -> memoryview:
+    """The whole file. Raises ValueError where it cannot be a model: a device has no end."""
+    if not like.is_file() or like.stat().st_size > _MOST_BYTES:
+        raise ValueError("no file of less than 2 GiB")
+    return memoryview(like.read_bytes())
+
+
+def _split(message: memoryview, number: int) -> Iterator[Field | memoryview]:
+    """The fields of one number, and whatever lies between them in one: files have more fields than fit in memory."""
+    start = end = 0
+    for field in fields(message):
+        behind = end + len(field.raw)
+        if field.number == number:
+            if start < end:
+                yield message[start:end]
+            yield field
+            start = behind
+        end = behind
+    if start < end:
+        yield message[start:end]
+
+
+def _raw(part: Field | memoryview) -> memoryview:
+    return part.raw if isinstance(part, Field) else part
+
+
+def _initializer(field: Field) -> _Initializer:
+    """Raises ValueError."""
+    shape: list[int] = []
+    held: dict[int, Field] = {}
+    for part in fields(field.content):
+        if part.number in {_TENSOR_TYPE, _TENSOR_NAME, _TENSOR_LOCATION}:
+            held[part.number] = part
+        if part.number != _TENSOR_DIMS:
+            continue
+        if len(part.raw) > _LONGEST_SHAPE or len(shape) > _LONGEST_SHAPE:
+            raise ValueError("an initializer of more dimensions than any tensor has")
+        shape += part.integers
     if not {_TENSOR_NAME, _TENSOR_TYPE} <= held.keys():
         raise ValueError("an initializer without name or type")
     external = _TENSOR_LOCATION in held and held[_TENSOR_LOCATION].integer == _EXTERNAL
     name = bytes(held[_TENSOR_NAME].content).decode()
-    return _Initializer(name, shape, held[_TENSOR_TYPE].integer, external)
+    return _Initializer(name, tuple(shape), held[_TENSOR_TYPE].integer, external)
 
 
-def _compare(like: Path, own: dict[str, Described], found: Sequence[_Initializer]) -> None:
+def _compare(
+    like: Path, own: Mapping[str, Described], tied: Sequence[Sequence[str]], found: Sequence[_Initializer]
+) -> None:
     """Raises CnetError where the graph would not compute with the weights as they are."""
     there = {each.name: each for each in found}
+    # exporters write tied tensors once, under any of their names
+    there_too = {name for group in tied if not there.keys().isdisjoint(group) for name in group}
     # integers, such as the batches that batch norm has seen, are no part of what a net computes
-    missing = [row.name for row in own.values() if row.name not in there and dtypes.by_name(row.dtype).floating]
+    floating = [row.name for row in own.values() if dtypes.by_name(row.dtype).floating]
+    missing = [name for name in floating if name not in there and name not in there_too]
     other = [
-        row.name
-        for row in own.values()
-        if row.name in there and (there[row.name].shape, there[row.name].type) != (row.shape, _TYPES[row.dtype])
+        each.name
+        for each in found
+        if (row := own.get(each.name)) and (each.shape, each.type) != (row.shape, _TYPES[row.dtype])
     ]
+    twice = [name for name, times in Counter(each.name for each in found).items() if times > 1]
     outside = [each.name for each in found if each.external and each.name not in own]
     for names, fault in (
         (missing, "has no initializers of these names (torch.onnx.export with optimize=False keeps them)"),
         (other, "has these in other shapes or element types"),
+        (twice, "has these twice"),
         (outside, "keeps these outside of the file, and they are not in the bundle"),
     ):
         if names:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from cnet.client import Client
 
 _NOT_FOUND = 404
+_IDS = {"checkpoint": "ckpt_to_be_uploaded", "dataset": "ds_to_be_uploaded"}
+_SHOWN = 40  # characters of an id that messages show at least
 
 
 def with_uploads(client: Client, document: dict[str, Any], checkpoint: str | None) -> dict[str, Any]:
@@ -47,15 +49,28 @@ def with_uploads(client: Client, document: dict[str, Any], checkpoint: str | Non
 
 def _check(client: Client, document: dict[str, Any], coming: frozenset[str]) -> None:
     """Raises ApiError where the server refuses more than that the files in the fields ``coming`` are not there yet."""
+    given = [str(document[field]) for field in _IDS if document.get(field) and field not in coming]
+    _ask(client, {**document, **{field: _IDS[field] for field in coming}}, given, [_IDS[field] for field in coming])
+    if "dataset" in coming and given:  # of two that are not there the server names the data set
+        _ask(client, {"checkpoint": document["checkpoint"]}, given, [])
+
+
+def _ask(client: Client, document: dict[str, Any], given: list[str], coming: list[str]) -> None:
+    """Raises ApiError for all but what of ``coming`` is not there yet, and a server that cannot be asked."""
     from cnet.client import ApiError
 
-    ids = {"checkpoint": "ckpt_to_be_uploaded", "dataset": "ds_to_be_uploaded"}
-    given = [str(document[field]) for field in ids if document.get(field) and field not in coming]
     try:
-        client.validate({**document, **{field: ids[field] for field in coming}})
+        client.validate(document)
     except ApiError as error:
-        if error.status != _NOT_FOUND or any(name in error.detail for name in given):
+        if error.status != _NOT_FOUND:
             raise
+        if not _names(error.detail, coming) and _names(error.detail, given):
+            raise
+
+
+def _names(detail: str, ids: list[str]) -> bool:
+    """Whether a message has one of the ids, quoted as Python does; long ones are cut there."""
+    return any(repr(name[:_SHOWN])[1:-1] in detail for name in ids)
 
 
 def _uploaded(upload: Callable[[Path], dict[str, Any]], path: Path) -> str:

@@ -44,9 +44,10 @@ class Sensitive(Scoped):
             curvature: of the loss along each weight, not negative, shape (n,).
             keep: bool, shape (n,).
         """
-        damped = curvature + _DAMPING * float(curvature[keep].sum()) / max(int(keep.sum()), 1)
-        if not curvature[keep].any():
+        kept = np.where(keep, curvature, 0)  # one that is pruned may have any, and has no error
+        if not kept.any():
             return np.ones(len(keep), np.float32)  # a flat loss, or nothing kept: nothing to go by
+        damped = kept + _DAMPING * float(kept.sum()) / int(keep.sum())
         logarithms = self.sensitivity * np.log(damped)
         weights: Singles = np.exp(logarithms - logarithms[keep].mean()).astype(np.float32)
         return weights

@@ -160,13 +160,15 @@ def _largest(vector: Floats, keep: npt.NDArray[np.bool_], unit: float) -> int:
 
 
 def _refined(vector: Floats, multiples: Ints, unit: float, importance: Singles | None) -> float:
-    """The unit of least squared error, as it counts, for these multiples."""
+    """The unit of least squared error, as it counts, for these multiples, all of which the weights' type can hold."""
     at = np.flatnonzero(multiples)
     chosen = multiples[at].astype(np.float64)
     counted = chosen if importance is None else chosen * importance[at]
     power = float(np.sum(counted * chosen))
     moment = float(np.sum(vector[at].astype(np.float64) / unit * counted))
-    return unit * moment / power if power > 0 and moment > 0 else unit
+    room: Any = np.finfo(vector.dtype).max
+    best = unit * moment / power if power > 0 and moment > 0 else unit
+    return min(best, 0.999 * float(room) / float(np.max(np.abs(chosen), initial=1)))
 
 
 def _symbols(multiples: Ints, unit: float, dtype: np.dtype[Any]) -> Symbols:

@@ -31,7 +31,7 @@ def fisher_diagonal(module: nn.Module, weights: Sequence[Tensor], images: Images
     order = torch.randperm(len(images), generator=random)[:_IMAGES]
     totals = [torch.zeros_like(weight, dtype=torch.float64) for weight in weights]
     moving = [(weight, total) for weight, total in zip(weights, totals, strict=True) if weight.requires_grad]
-    for start in range(0, len(order), _BATCH):
+    for start in range(0, len(order) if moving else 0, _BATCH):
         check_stop(observer)
         rows = order[start : start + _BATCH].to(images.x.device)
         outputs = module(images.scaled(images.x[rows])).float()

@@ -194,6 +194,8 @@ class Trainer:
     def _pinning(self, module: nn.Module, weights: Weights, stage: Stage) -> Free:
         """What ties the weights down in ``stage``."""
         tensors, rise = _tensors(module, weights), stage.rise
+        if not tensors:
+            return Free()
         if rise is None:
             return Free() if stage.keep is None else Pinned(tensors, stage.keep)
         measure = partial(self._curvature, module, weights) if rise.pruner.needs_curvature else None

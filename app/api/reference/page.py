@@ -43,7 +43,7 @@ def render(document: Mapping[str, Any], server: str) -> str:
         "body",
         tag("h1", f"{info['title']} API {info['version']}"),
         *paragraphs(f"{info['summary']}\n\n{info['description']}"),
-        tag("p", "For programs: ", link("/openapi.json", "openapi.json"), "."),
+        tag("p", "For programs: ", link("openapi.json", "openapi.json"), "."),  # beside this page, under whatever path
         tag("nav", *(_contents(name, found) for name, found in calls.items())),
         *(_section(tags[name], found, server) for name, found in calls.items()),
         tag("section", tag("h2", "schemas", id="schemas"), *(_schema(name, schema) for name, schema in schemas)),
@@ -110,9 +110,14 @@ def _curl(call: Call, server: str) -> str:
     if bodies:
         media, content = next(iter(bodies.items()))
         example = content.get("example")
-        data = f"--data '{json.dumps(example)}'" if example else "-T FILE"
+        data = f"--data {_quoted(json.dumps(example))}" if example else "-T FILE"
         words += [f'-H "Content-Type: {media}"', data]
-    return " ".join([*words, f"'{server}{path}'"])
+    return " ".join([*words, _quoted(f"{server}{path}")])
+
+
+def _quoted(text: str) -> str:
+    """One word for a shell, whatever is in it: the server's name is what the request says."""
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _schema(name: str, schema: Schema) -> Element:

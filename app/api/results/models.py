@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import BinaryIO
 
 from app.api.errors import UnprocessableError
-from app.api.scratch import check_space
+from app.api.scratch import check_space, workspace
 from cnet.bundle import open_bundle
 from cnet.convert import unpack
 from cnet.errors import CnetError
@@ -41,22 +42,29 @@ class Models:
         return file, os.fstat(file.fileno()).st_size
 
     def _decode(self, bundle: Path, path: Path, model_format: str) -> BinaryIO:
+        """In a folder of its own: others may be decoding the same bundle, and may remove it when it is in place."""
         self._folder.mkdir(parents=True, exist_ok=True)
         opened = open_bundle(bundle)
         check_space(self._folder, opened.raw_bytes, self._reserve)
-        try:
-            unpack(opened, path, model_format)
-        except CnetError as error:
-            if error.code != "too_large":
-                raise
-            raise UnprocessableError(error.detail, code="unsupported_format") from error
-        file = path.open("rb")
+        with workspace(self._folder.parent) as folder:
+            made = folder / path.name
+            try:
+                unpack(opened, made, model_format)
+            except CnetError as error:
+                if error.code != "too_large":
+                    raise
+                raise UnprocessableError(error.detail, code="unsupported_format") from error
+            file = made.open("rb")
+            made.replace(path)
         self._forget()
         return file
 
     def _forget(self) -> None:
         """Remove all but the last few."""
-        files = [(path.stat().st_mtime, path) for path in self._folder.iterdir() if not path.name.startswith(".")]
+        files = []
+        for path in self._folder.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # removed by another request meanwhile
+                files.append((path.stat().st_mtime, path))
         for _, path in sorted(files)[:-_KEPT]:
             path.unlink(missing_ok=True)
 

@@ -173,7 +173,19 @@ def test_few_bytes_make_no_endless_names(tmp_path: Path) -> None:
     with pytest.raises(BundleError) as caught:
         open_bundle(forged(content, _set("tensors", entries)))
 
-    assert "longer than any" in str(caught.value.__cause__)
+    assert "longer than any" in str(caught.value)
+
+
+def test_few_bytes_make_no_endless_shapes(tmp_path: Path) -> None:
+    """Tensors that share a shape of 64 dimensions are refused before each of them has it in memory."""
+    content = content_of(net(), compress(net(), 0.5, 4), tmp_path)
+
+    def many(document: dict[str, Any]) -> None:
+        document["kinds"] = {"other": {"float32": [[0] * 64]}}
+        document["tensors"] = [[0, str(number)] for number in range(2**18 + 1)]
+
+    with pytest.raises(BundleError, match="more dimensions"):
+        open_bundle(forged(content, many))
 
 
 def test_numpy_reads_it_without_pickle(tmp_path: Path) -> None:

@@ -118,9 +118,76 @@ def test_weights_outside_of_the_file_are_replaced_or_refused(tmp_path: Path) -> 
         _write(tmp_path / "out.onnx", ROWS[2:], like)
 
 
-@pytest.mark.parametrize("content", [b"", b"text", NET[:-3], NET[:40], number(7, 1), NET + block(7, b"")])
+def test_one_of_tied_tensors_is_enough(tmp_path: Path, like: Path) -> None:
+    """An exporter writes them once; a name that is tied to none of the graph's is missing still."""
+    rows = (*ROWS, Described("decoder.weight", "float32", (2, 3)))
+    expected = _write(tmp_path / "out.onnx", ROWS, like)
+
+    write_onnx(tmp_path / "out.onnx", rows, lambda name: [VALUES[name]], like, [("fc.weight", "decoder.weight")])
+
+    assert (tmp_path / "out.onnx").read_bytes() == expected
+    with pytest.raises(CnetError, match=r"no initializers .*: decoder\.weight"):
+        write_onnx(tmp_path / "out.onnx", rows, lambda name: [VALUES[name]], like, [("decoder.weight", "other")])
+
+
+def test_two_initializers_of_one_name_are_refused(tmp_path: Path) -> None:
+    """No runtime takes them, and only one could be meant."""
+    tensor = block(5, number(1, 2) + number(2, 1) + block(8, b"fc.bias") + block(9, BIAS.tobytes()))
+    like = tmp_path / "net.onnx"
+    like.write_bytes(block(7, tensor + tensor))
+
+    with pytest.raises(CnetError, match=r"twice: fc\.bias"):
+        _write(tmp_path / "out.onnx", ROWS[:1], like)
+
+
+def test_fields_that_mean_nothing_here_are_kept_as_they_are(tmp_path: Path) -> None:
+    """Unknown ones, before and after the graph and between its initializers, sparse and quantized ones included."""
+    tensor = number(1, 2) + number(2, 1) + block(8, b"fc.bias") + block(4, BIAS.tobytes())
+    other = block(5, number(2, 8) + block(8, b"words") + block(6, b"a string tensor"))
+    around = [number(1, 8) + block(99, b"x"), other + block(15, b"sparse") + other, other, b"\x65abcd" + block(14, b"")]
+    like = tmp_path / "net.onnx"
+    like.write_bytes(around[0] + block(7, around[1] + block(5, tensor) + around[2]) + around[3])
+
+    written = _write(tmp_path / "out.onnx", ROWS[:1], like)
+
+    new = block(5, number(1, 2) + number(2, 1) + block(8, b"fc.bias") + block(9, (BIAS * 5).tobytes()))
+    assert written == around[0] + block(7, around[1] + new + around[2]) + around[3]
+
+
+def test_a_device_is_no_model(tmp_path: Path) -> None:
+    """It has no end, and would be read into memory until that has one."""
+    with pytest.raises(CnetError, match="zero is not an ONNX model"):
+        _write(tmp_path / "out.onnx", ROWS, Path("/dev/zero"))
+
+
+def test_a_file_that_is_longer_than_any_model_is_not_read(tmp_path: Path) -> None:
+    """Sparse files of terabytes cost nothing to make."""
+    like = tmp_path / "net.onnx"
+    with like.open("wb") as file:
+        file.truncate(2**40)
+
+    with pytest.raises(CnetError, match="not an ONNX model"):
+        _write(tmp_path / "out.onnx", ROWS, like)
+
+
+def _initializer(about: bytes) -> bytes:
+    return block(7, block(5, about + number(2, 1) + block(8, b"fc.bias")))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"text", NET[:-3], NET[:40], number(7, 1), NET + block(7, b"")),
+        _initializer(number(1, 1) * 2000),
+        _initializer(block(1, b"\x01" * 2000)),
+        _initializer(block(1, b"\xff")),
+        block(7, block(5, number(2, 1) + block(8, b"\xff"))),
+        block(7, block(5, number(2, 1) + number(8, 1))),
+        block(7, block(5, b"")),
+    ],
+)
 def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes) -> None:
-    """Cut, other, without a graph or with two."""
+    """Cut, other, without a graph or with two, with initializers without end, without name, without text as name."""
     like = tmp_path / "net.onnx"
     like.write_bytes(content)
 

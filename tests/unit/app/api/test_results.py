@@ -7,13 +7,19 @@ import csv
 import hashlib
 import io
 import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import load
 
+from app.api.results.models import Models
 from app.core.jobs import Job
 from app.core.states import Status
+from cnet.bundle import Bundle, open_bundle
+from cnet.convert import unpack
 from tests.api_bench import Bench, add_baseline, add_job, add_point, claim, finish
 from tests.unit.app.api.test_problems import check_problem
 
@@ -151,6 +157,36 @@ def test_decoded_models_do_not_pile_up(bench: Bench) -> None:
     for index in range(7):
         assert bench.client.get(f"/v1/jobs/{job.id}/model?point={index}").status_code == 200
     assert len(list((bench.core.settings.scratch_dir / "models").iterdir())) == 4
+
+
+def test_a_model_that_two_ask_for_at_once_is_whole_for_both(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second begins and ends while the first is in the middle of its file."""
+    bundle = tmp_path / "b.npz"
+    bundle.write_bytes(bench.client.get(f"/v1/jobs/{done(bench).id}/bundle").content)
+    models = Models(tmp_path / "scratch" / "models", reserve=0)
+    unpack(open_bundle(bundle), tmp_path / "expected.safetensors", "safetensors")
+    expected = (tmp_path / "expected.safetensors").read_bytes()
+    bodies, pieces = [], Bundle.pieces
+
+    def ask() -> None:
+        file, size = models.open(bundle, "digest", "safetensors")
+        with file:
+            bodies.append(file.read())
+        assert size == len(expected)
+
+    def interrupted(opened: Bundle, name: str) -> Iterator[Any]:
+        monkeypatch.setattr(Bundle, "pieces", pieces)
+        yield from opened.pieces(name)
+        if not bodies:
+            ask()
+
+    monkeypatch.setattr(Bundle, "pieces", interrupted)
+    ask()
+
+    assert bodies == [expected, expected]
+    assert [path.name for path in (tmp_path / "scratch").rglob("*")] == ["models", "digest.safetensors"]
 
 
 @pytest.mark.parametrize("model_format", ["torch", "exe", "../x"])

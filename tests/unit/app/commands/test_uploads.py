@@ -58,6 +58,10 @@ def checkpoint(tmp_path: Path) -> str:
         ({"nothing_such": 1}, "nothing_such"),
         ({"time_limit": 3601}, "time_limit"),
         ({"dataset": "digitz", "architecture": {"name": "resnet20"}}, "digitz"),
+        ({"dataset": "a/path/that/is/mistyped/" * 4 + "images.npz", "architecture": {"name": "resnet20"}}, "mistyped"),
+        ({"dataset": r"C:\images.npz", "architecture": {"name": "resnet20"}}, "images"),
+        ({"dataset": "d", "architecture": {"name": "resnet20"}}, "no data set 'd'"),
+        ({"dataset": "ds_to_be_uploaded", "architecture": {"name": "resnet20"}}, "no data set 'ds_to"),
         ({"dataset": "digits"}, "architecture"),
     ],
 )
@@ -69,6 +73,49 @@ def test_a_job_that_the_server_refuses_uploads_nothing(
         with_uploads(client, document, checkpoint)
 
     assert asked == ["/v1/jobs:validate"]
+
+
+@pytest.mark.parametrize("given", ["ckpt_gone", "ckpt_" + "0" * 90])
+def test_a_data_set_is_not_uploaded_for_a_checkpoint_that_is_not_there(
+    client: Client, asked: list[str], tmp_path: Path, given: str
+) -> None:
+    """Though the server, which knows neither, names the data set first."""
+    dataset = tmp_path / "images.npz"
+    dataset.write_bytes(small_dataset())
+
+    with pytest.raises(ApiError, match="no checkpoint 'ckpt_"):
+        with_uploads(client, {"architecture": {"name": "lenet300_100"}, "dataset": str(dataset)}, given)
+
+    assert set(asked) == {"/v1/jobs:validate"}
+
+
+@pytest.mark.parametrize("status", [401, 403, 410, 422, 429, 500])
+def test_another_answer_to_the_question_ends_it(checkpoint: str, status: int) -> None:
+    """A wrong key, a broken server: the upload would be in vain."""
+    asked = []
+
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request.url.path)
+        return httpx2.Response(status, json={"code": "refused", "detail": "not you"})
+
+    client = Client("http://server", transport=httpx2.MockTransport(refuse), sleep=lambda _: None, retries=0)
+
+    with pytest.raises(ApiError, match="not you"):
+        with_uploads(client, {}, checkpoint)
+    assert asked == ["/v1/jobs:validate"]
+
+
+def test_a_server_that_cannot_be_asked_is_given_the_files(checkpoint: str) -> None:
+    """One of an early release has no such route; what it thinks of the job it says then."""
+
+    def early(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == "/v1/checkpoints":
+            return httpx2.Response(201, json={"id": "ckpt_1"})
+        return httpx2.Response(404, text="Not Found")
+
+    client = Client("http://server", transport=httpx2.MockTransport(early), sleep=pytest.fail)
+
+    assert with_uploads(client, {"dataset": "digits"}, checkpoint) == {"dataset": "digits", "checkpoint": "ckpt_1"}
 
 
 def test_files_become_ids(client: Client, bench: Bench, asked: list[str], checkpoint: str, tmp_path: Path) -> None:

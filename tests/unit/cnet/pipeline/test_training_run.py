@@ -241,3 +241,22 @@ def test_a_distilled_run_is_resumed_with_its_teacher(tmp_path: Path) -> None:
     assert digests(resumed) == digests(undisturbed)
     assert {row["phase"] for row in recorder.of("metric")} == {"prune", "recover", "centroids"}
     assert digests(undisturbed) != digests(train_and_compress(tmp_path / "three"))
+
+
+@pytest.mark.parametrize("pruner", ["magnitude", "obd"])
+@pytest.mark.parametrize("gradual", [0, 2])
+def test_a_net_of_which_nothing_is_compressible_is_trained_and_kept_whole(
+    tmp_path: Path, pruner: str, gradual: int
+) -> None:
+    """Everything that looks at weights on the way sees none, the curvature of the loss included."""
+    outcome = train_and_compress(
+        tmp_path,
+        compressible={"exclude": ["*"]},
+        prune={"name": pruner, "sparsity": 0.5, "gradual": {"epochs": gradual}},
+        quantize={"name": "ecsq", "sensitivity": 1.0},
+    )
+    bundle = open_bundle(outcome.bundles[0])
+
+    assert bundle.weights().compressible_parameters == 0
+    assert outcome.points[0].accuracy is not None
+    assert outcome.points[0].accuracy > 50

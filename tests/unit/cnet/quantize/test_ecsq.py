@@ -121,6 +121,18 @@ def test_any_values_give_valid_symbols(numbers: list[float], scale: float, dtype
     assert len(symbols.labels) == np.count_nonzero(symbols.keep)
 
 
+@pytest.mark.parametrize("step", [1.0, 5.0, 100.0])
+@pytest.mark.parametrize("states", [1, 32])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_largest_weights_of_a_type_stay_numbers(dtype: type, states: int, step: float) -> None:
+    """A point twice as far as the largest weight, as odd states of a trellis have it, would be infinite."""
+    vector = np.array([0.9, -0.9, 0.45, 0.2] * 20, dtype) * np.finfo(dtype).max
+    symbols = QUANTIZERS.create("ecsq", step=step, states=states, mu=0.0).symbols(vector, vector != 0, None)
+
+    assert np.isfinite(symbols.centroids).all()
+    assert (symbols.centroids[1:] > symbols.centroids[:-1]).all()
+
+
 def test_the_same_weights_give_the_same_symbols() -> None:
     """No chance is involved."""
     one, other = quantized(vector()), quantized(vector())

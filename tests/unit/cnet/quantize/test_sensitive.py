@@ -44,6 +44,17 @@ def test_importance_is_a_power_of_the_damped_curvature() -> None:
     np.testing.assert_allclose(ecsq(sensitivity=0.5).importance(curvature, keep)[:3], expected, rtol=1e-6)
 
 
+def test_pruned_weights_may_have_any_curvature() -> None:
+    """Far more than fits the type of what errors count, which is finite for all; the kept ones' is as without it."""
+    quantizer, keep = ecsq(sensitivity=1.0), np.arange(COUNT) % 3 > 0
+    curvature = np.where(keep, np.linspace(1, 2, COUNT), 0)
+
+    found = quantizer.importance(np.where(keep, curvature, 1e200), keep)
+
+    assert np.isfinite(found).all()
+    np.testing.assert_array_equal(found[keep], quantizer.importance(curvature, keep)[keep])
+
+
 @pytest.mark.parametrize("keep", [ALL, ~ALL])
 def test_a_flat_loss_says_nothing(keep: npt.NDArray[np.bool_]) -> None:
     """All errors count alike where no weight matters, or none is kept."""
@@ -84,6 +95,6 @@ def test_it_needs_a_data_set() -> None:
     """Weights alone have no curvature: the job is refused, and without the sensitivity taken."""
     spec = {"checkpoint": "c", "quantize": {"name": "ecsq", "sensitivity": 0.5}}
 
-    with pytest.raises(SpecError, match="without a dataset ecsq"):
+    with pytest.raises(SpecError, match=r"without a dataset quantize\.sensitivity"):
         JobSpec.parse(spec)
     assert not JobSpec.parse({**spec, "quantize": {"name": "ecsq"}}).trains

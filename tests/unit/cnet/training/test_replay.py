@@ -159,6 +159,20 @@ def test_centroids_are_trained_by_replayed_steps() -> None:
     assert moved.centroids.tobytes() == expected.centroids.tobytes()
 
 
+@pytest.mark.parametrize("architecture", ["lenet300_100", "resnet8"])
+def test_what_is_not_compressible_is_trained_by_replayed_steps(architecture: str) -> None:
+    """Around a grid: the gradients of the weights, which nothing moves, pile up in no replay."""
+    plain = small_trainer(architecture)
+    net = plain.train(plain.initial(0), Stage("baseline", small_training()))
+    symbols = coarse(net)
+    around = Stage("centroids", small_training(), fixed=True)
+    expected, _ = plain.train_centroids(net, symbols, around)
+    found, same = replaying(architecture).train_centroids(net, symbols, around)
+    assert same is symbols
+    assert same_bits(found, expected)
+    assert not same_bits(found, net.with_vector(symbols.vector()))
+
+
 def test_methods_that_change_within_an_epoch_are_not_recorded() -> None:
     """They draw random numbers, or move with the part of the epoch that is done."""
     assert {"rate", "targeted_dropout"}.isdisjoint(STEADY)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
 from app.api.documents import JOB_EXAMPLE
 from app.api.reference.markup import tag as element
@@ -25,6 +28,7 @@ class Seen(HTMLParser):
         self.ids: list[str] = []
         self.links: list[str] = []
         self.loads: list[str] = []
+        self.commands: list[str] = []
         self.text = ""
         self.feed(page)
 
@@ -42,6 +46,8 @@ class Seen(HTMLParser):
     def handle_data(self, data: str) -> None:
         """Note the text."""
         self.text += data
+        if self.tags[-1:] == ["pre"]:
+            self.commands.append(data)
 
 
 @pytest.fixture
@@ -74,7 +80,7 @@ def test_the_page_has_all_there_is(document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
 
     assert len(set(seen.ids)) == len(seen.ids)
-    assert {link.removeprefix("#") for link in seen.links} <= {*seen.ids, "/openapi.json"}
+    assert {link.removeprefix("#") for link in seen.links} <= {*seen.ids, "openapi.json"}
     assert {row["operationId"] for _, _, row in calls} <= set(seen.ids)
     assert {f"schema-{name}" for name in schemas} <= set(seen.ids)
     for method, path, row in calls:
@@ -103,6 +109,27 @@ def test_the_example_is_a_job_that_can_be_submitted(document: dict[str, Any]) ->
     text = Seen(render(document, BASE)).text
     assert '-H "Content-Type: application/json" --data \'{"checkpoint": "ckpt_1"' in text
     assert f"'{BASE}/v1/jobs:validate'" in text
+
+
+def test_no_server_and_no_example_ends_its_quotes(document: dict[str, Any]) -> None:
+    """A command that is copied runs nothing but curl; the name of the server is whatever a request says it is."""
+    server, job = "http://it's;$(id)", {"name": "it's;$(id)"}
+    document["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]["application/json"]["example"] = job
+
+    commands = [line for line in Seen(render(document, server)).commands if "--data" in line]
+
+    words = shlex.split(commands[0])
+    assert words[-3:] == ["--data", json.dumps(job), f"{server}/v1/jobs"]
+
+
+def test_the_page_is_whole_behind_a_path(bench: Bench) -> None:
+    """A proxy that serves the API below a path: links and commands lead there."""
+    behind = TestClient(bench.client.app, base_url=BASE, client=("127.0.0.1", 1), root_path="/below")
+
+    seen = Seen(behind.get("/below/docs").text)
+
+    assert f"'{BASE}/below/livez'" in seen.text
+    assert [link for link in seen.links if link[0] != "#"] == ["openapi.json"]
 
 
 @pytest.mark.parametrize(
