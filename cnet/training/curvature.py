@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from cnet.observer import Observer, check_stop
 from cnet.training.batches import Images, generator
+from cnet.training.evaluate import not_finite
 
 _IMAGES, _BATCH = 4096, 16
 
@@ -23,6 +24,7 @@ def fisher_diagonal(module: nn.Module, weights: Sequence[Tensor], images: Images
     evaluation mode. Tensors that need no gradient (buffers) count as flat: zero.
 
     Raises:
+        TrainingError: (``not_finite``) an output is infinite or no number.
         StoppedError: the observer asks to stop.
 
     """
@@ -35,6 +37,8 @@ def fisher_diagonal(module: nn.Module, weights: Sequence[Tensor], images: Images
         check_stop(observer)
         rows = order[start : start + _BATCH].to(images.x.device)
         outputs = module(images.scaled(images.x[rows])).float()
+        if not outputs.isfinite().all():
+            raise not_finite()
         drawn = torch.multinomial(outputs.detach().softmax(1).cpu(), 1, generator=random)[:, 0].to(outputs.device)
         loss = functional.cross_entropy(outputs, drawn, reduction="sum")
         gradients = torch.autograd.grad(loss, [weight for weight, _ in moving])

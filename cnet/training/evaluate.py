@@ -39,6 +39,12 @@ def mean_loss(module: nn.Module, images: Images, batch_size: int, observer: Obse
     return loss.item() / len(images)
 
 
+def not_finite() -> TrainingError:
+    """Of a net that says infinity or no number of an image."""
+    detail = "the net's outputs are not finite: its weights are infinite, no numbers, or far too large"
+    return TrainingError(detail, code="not_finite")
+
+
 def evaluate(module: nn.Module, images: Images, batch_size: int, observer: Observer) -> Evaluation:
     """Measure ``module`` in evaluation mode, in float32, image by image in order.
 
@@ -61,8 +67,5 @@ def evaluate(module: nn.Module, images: Images, batch_size: int, observer: Obser
             loss += functional.cross_entropy(outputs, y, reduction="sum").double()
     mean = loss.item() / len(images)
     if not finite.item() or not math.isfinite(mean):
-        raise TrainingError(
-            "the net's outputs are not finite: its weights are infinite, no numbers, or far too large",
-            code="not_finite",
-        )
+        raise not_finite()
     return Evaluation(100 * right.item() / len(images), mean)

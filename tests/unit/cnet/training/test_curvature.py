@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 from torch.nn import functional
 
+from cnet.errors import TrainingError
 from cnet.observer import Silent
 from cnet.training.batches import Images
 from cnet.training.curvature import fisher_diagonal
@@ -53,3 +55,14 @@ def test_the_same_each_time_and_zero_where_an_input_is_dead() -> None:
     first = found[: weights["fc1.weight"].size].reshape(weights["fc1.weight"].shape)
     assert not first[:, 0].any()
     assert first[:, 1:].any()
+
+
+def test_outputs_that_are_not_finite_are_an_error() -> None:
+    """A net that fell apart has no curvature: the error says what is wrong with it."""
+    trainer = small_trainer()
+    weights = trainer.initial(0)
+    broken = weights.with_vector(np.full(weights.compressible_parameters, np.inf, np.float32))
+
+    with pytest.raises(TrainingError) as caught:
+        trainer.curvature(broken)
+    assert caught.value.code == "not_finite"
