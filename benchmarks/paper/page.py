@@ -33,9 +33,10 @@ In tables 8 to 10 every method has the same budget, {total} epochs since the bas
 {s.epochs} with the method and {s.recovery} of recovery with the mask pinned; Deep Compression and UDNN, which have no
 penalty, spend all of them in the recovery; ours prune in the course of them. Each net is coded by `compact` after
 k-means with fine-tuned centroids, after `ecsq` as it is, and after `ecsq` with fine-tuned centroids and errors counted
-by curvature (*trained*, with biases and batch norm in 16 bits; nncodec quantizes these too); the best counts. Strengths are those of each method's own paper
-where that names one, one for each method, not tuned (`benchmarks/paper/recipes.py`); those of L1 and group lasso are
-this project's defaults, and ours were chosen on another data set, `digits`.
+by curvature (*trained*, with biases and batch norm in 16 bits; nncodec quantizes these too); the best counts. Strengths
+are those of each method's own paper where that names one, one for each method, not tuned
+(`benchmarks/paper/recipes.py`); those of L1 and group lasso are this project's defaults, and ours were chosen on
+another data set, `digits`.
 
 **How far to trust tables 8 to 10.** Files are chosen by the accuracy on the test images, of up to nine for each method
 and sparsity; ours are several recipes. Only ours prune gradually, so a part of their lead is the schedule and not the
