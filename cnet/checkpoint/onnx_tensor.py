@@ -46,16 +46,17 @@ _TYPED = {TENSOR_FLOATS, TENSOR_INT32S, TENSOR_STRINGS, TENSOR_INT64S, TENSOR_DO
 _ABOUT = {TENSOR_TYPE, TENSOR_SEGMENT, TENSOR_NAME, TENSOR_RAW, TENSOR_EXTERNAL, TENSOR_LOCATION}
 _ALONE = 16  # bytes: longer ones are a packed block, not a number of its own
 _TOGETHER = 2**16
+_LONGEST_SHAPE = 1000  # bytes; 64 dimensions, the most of a bundle's tensors, take 643 where they stand in one field
 
 
 @dataclass(frozen=True, eq=False)
 class OnnxTensor:
-    """A tensor that is still in the file, its shape checked.
+    """A tensor that is still in the file, unchecked.
 
     Attributes:
         name: as in the file; only an initializer has to have one.
         type: number of the element type.
-        shape: its shape.
+        shape: as the file has it; what is below zero there is above 2^63 here.
         message: all its bytes.
         raw: its values where they are bytes; empty where they are numbers.
         typed: the fields that hold numbers.
@@ -93,6 +94,7 @@ class OnnxTensor:
                 "write the model in one file with onnx.save_model(onnx.load(path), one, save_as_external_data=False)",
                 code="missing_shard",
             )
+        self._check_shape()
         dtype, elements = self._dtype(), prod(self.shape)
         if self.segmented:
             raise CheckpointError(
@@ -100,6 +102,15 @@ class OnnxTensor:
             )
         self._check_layout(_field(dtype), elements * dtype.numpy.itemsize)
         return FlatLeaf(elements, elements * dtype.numpy.itemsize, self._load)
+
+    def _check_shape(self) -> None:
+        if len(self.shape) > MAX_DIMENSIONS:
+            raise CheckpointError(
+                f"tensor {shown(self.name)} has {len(self.shape)} dimensions; at most {MAX_DIMENSIONS} are taken",
+                code="unsupported_layout",
+            )
+        if any(extent >= 2**63 for extent in self.shape):
+            raise _corrupt(f"tensor {shown(self.name)} has a negative dimension")
 
     def _check_layout(self, field: int, nbytes: int) -> None:
         held = self.typed | ({TENSOR_RAW} if self.raw else set())
@@ -148,17 +159,18 @@ def parse_tensor(message: memoryview) -> OnnxTensor:
     """What a tensor says of itself; its values are not read.
 
     Raises:
-        CheckpointError: ``corrupt``, ``unsupported_layout``.
         ValueError: this is no tensor, or a damaged one.
     """
     held: dict[int, Field] = {}
-    dims: list[Field] = []
+    shape: list[int] = []
     typed: set[int] = set()
     for field in fields(message):
         if field.number in _ABOUT:
             held[field.number] = field
-        elif field.number == TENSOR_DIMS and len(dims) <= MAX_DIMENSIONS:
-            dims.append(field)
+        elif field.number == TENSOR_DIMS:
+            if len(field.raw) > _LONGEST_SHAPE or len(shape) > _LONGEST_SHAPE:
+                raise ValueError("a tensor of more dimensions than there are")
+            shape += field.integers
         elif field.number in _TYPED and (field.value is None or len(field.value)):
             typed.add(field.number)
     name = _text(held.get(TENSOR_NAME))
@@ -166,26 +178,7 @@ def parse_tensor(message: memoryview) -> OnnxTensor:
     raw = held[TENSOR_RAW].content if TENSOR_RAW in held else memoryview(b"")
     outside = TENSOR_EXTERNAL in held or (TENSOR_LOCATION in held and held[TENSOR_LOCATION].integer != 0)
     external = _external(message) if outside else None
-    return OnnxTensor(
-        name, kind or 0, _shape(name, dims), message, raw, frozenset(typed), external, TENSOR_SEGMENT in held
-    )
-
-
-def _shape(name: str, dims: list[Field]) -> tuple[int, ...]:
-    shape: list[int] = []
-    for field in dims:
-        if len(field.raw) > 11 * MAX_DIMENSIONS or len(shape) > MAX_DIMENSIONS:
-            shape = [1] * (MAX_DIMENSIONS + 1)
-            break
-        shape += field.integers
-    if len(shape) > MAX_DIMENSIONS:
-        raise CheckpointError(
-            f"tensor {shown(name)} has more than {MAX_DIMENSIONS} dimensions, the most that are taken",
-            code="unsupported_layout",
-        )
-    if any(extent >= 2**63 for extent in shape):
-        raise _corrupt(f"tensor {shown(name)} has a negative dimension")
-    return tuple(shape)
+    return OnnxTensor(name, kind or 0, tuple(shape), message, raw, frozenset(typed), external, TENSOR_SEGMENT in held)
 
 
 def _text(field: Field | None) -> str:

@@ -191,7 +191,7 @@ W = tensor("w", FLOAT, (4,), block(9, FOUR_FLOATS))
         (tensor("v", FLOAT, (2**62, 2**62), block(4, FOUR_FLOATS)), "too_many_elements"),
         (tensor("v", FLOAT, (2**62, 2**62, 0)), "corrupt"),
         (tensor("v", FLOAT, (1,) * 33, block(9, FOUR_FLOATS[:4])), "unsupported_layout"),
-        (tensor("v", FLOAT, (), block(1, b"\1" * 1000), block(9, FOUR_FLOATS[:4])), "unsupported_layout"),
+        (tensor("v", FLOAT, (), block(1, b"\1" * 33), block(9, FOUR_FLOATS[:4])), "unsupported_layout"),
         (tensor("v", INT32, (2,), block(5, b"\1\x80")), "corrupt"),
         (tensor("v", INT32, (1,), block(5, b"\xff" * 12)), "corrupt"),
         (tensor("v", 3, (1,), block(5, packed(128))), "corrupt"),
@@ -224,6 +224,8 @@ def test_a_tensor_that_cannot_be_read_is_named(tmp_path: Path, initializer: byte
         (number(2, FLOAT) + block(8, b"\xff"), "initializer 2"),
         (number(2, FLOAT) + number(8, 3), "initializer 2"),
         (b"\x0a\xff", "initializer 2"),
+        (tensor("v", FLOAT, (1,) * 2000), "initializer 2"),
+        (tensor("v", FLOAT, (), block(1, b"\1" * 2000)), "initializer 2"),
     ],
 )
 def test_a_tensor_without_a_name_is_counted(tmp_path: Path, initializer: bytes, said: str) -> None:
