@@ -18,6 +18,7 @@ from cnet import dtypes, onnx_proto
 from cnet.checkpoint._base import FlatLeaf, owned, shown
 from cnet.checkpoint.safetensors import MAX_DIMENSIONS
 from cnet.errors import CheckpointError
+from cnet.mapped import release
 from cnet.onnx_proto import (
     TENSOR_DIMS,
     TENSOR_DOUBLES,
@@ -135,7 +136,10 @@ class OnnxTensor:
             values: npt.NDArray[np.generic] = np.frombuffer(self.raw, np.uint8).view(dtype.numpy)
         else:
             values = self._numbers(dtype)
-        return Tensor(name, dtype.name, owned(values.reshape(self.shape), dtype.numpy))
+        data = owned(values.reshape(self.shape), dtype.numpy)
+        if not np.may_share_memory(data, values):
+            release(values)
+        return Tensor(name, dtype.name, data)
 
     def _numbers(self, dtype: dtypes.DType) -> npt.NDArray[np.generic]:
         """The values of a typed field, flat."""
