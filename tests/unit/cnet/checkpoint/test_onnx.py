@@ -235,6 +235,13 @@ def test_a_tensor_without_a_name_is_counted(tmp_path: Path, initializer: bytes, 
     assert (error.code, said in error.detail) == ("corrupt", True)
 
 
+def test_a_negative_dimension_is_told(tmp_path: Path) -> None:
+    """It is no large one, also where there are no elements."""
+    error = refusal(written(tmp_path, net(tensor("v", FLOAT, (0, 2**64 - 1)))))
+
+    assert error.detail.startswith("tensor 'v' has a negative dimension")
+
+
 def test_a_sparse_initializer_is_refused(tmp_path: Path) -> None:
     """Left out, the net would miss it."""
     error = refusal(written(tmp_path, net(rest=block(15, block(1, W)))))
@@ -307,6 +314,7 @@ CORE_ML = number(1, 4) + block(2, b"description") + block(500, b"layers")
         (net(W)[:-20], True),
         (SAVED_MODEL, False),
         (CORE_ML, False),
+        (CORE_ML + block(7, b""), False),
         (W, False),  # a tensor alone, as test data of ONNX are
         (block(1, b"node") + net(W), False),
         (number(1, 300) + net(W)[2:], False),
