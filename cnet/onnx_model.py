@@ -2,7 +2,6 @@
 
 A bundle holds weights and no graph. Without one the file is a model whose graph has no nodes and gives every tensor as
 an output; with an ONNX file of the same net it is that file with the weights in the place of its own.
-The fields and their numbers are those of onnx.proto, https://github.com/onnx/onnx/blob/main/onnx/onnx.proto.
 """
 
 from __future__ import annotations
@@ -19,23 +18,29 @@ import numpy.typing as npt
 
 from cnet import dtypes
 from cnet.checkpoint.canonical import Described
+from cnet.checkpoint.onnx_tensor import OnnxTensor, parse_tensor
 from cnet.errors import CnetError
+from cnet.onnx_proto import (
+    GRAPH_INITIALIZER,
+    GRAPH_NAME,
+    GRAPH_OUTPUT,
+    MODEL_GRAPH,
+    MODEL_IR,
+    MODEL_OPSETS,
+    MODEL_PRODUCER,
+    OPSET_DOMAIN,
+    OPSET_VERSION,
+    TENSOR_DIMS,
+    TENSOR_NAME,
+    TENSOR_RAW,
+    TENSOR_TYPE,
+    TYPES,
+)
 from cnet.protobuf import Field, block, fields, head, number
 
 _MOST_BYTES = 2**31 - 1  # no reader of Protocol Buffers takes a longer file
 
-_TYPES = {
-    "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10,
-    "float64": 11, "uint32": 12, "uint64": 13, "complex64": 14, "bfloat16": 16, "float8_e4m3fn": 17, "float8_e5m2": 19,
-}  # fmt: skip
 _IR_VERSION, _OPSET = 9, 19  # of ONNX 1.14, the first that has float8
-
-_MODEL_IR, _MODEL_PRODUCER, _MODEL_GRAPH, _MODEL_OPSETS = 1, 2, 7, 8
-_OPSET_DOMAIN, _OPSET_VERSION = 1, 2
-_GRAPH_NAME, _GRAPH_INITIALIZER, _GRAPH_OUTPUT = 2, 5, 12
-_TENSOR_DIMS, _TENSOR_TYPE, _TENSOR_NAME, _TENSOR_RAW, _TENSOR_LOCATION = 1, 2, 8, 9, 14
-_EXTERNAL = 1
-_LONGEST_SHAPE = 1000  # bytes; 64 dimensions, the most of a bundle's tensors, take 643 where they stand in one field
 
 Pieces = Callable[[str], Iterable[npt.NDArray[np.generic]]]
 
@@ -61,7 +66,7 @@ def write_onnx(
     """
     model = _alike(like, rows, tied) if like is not None else _bare(rows)
     length = sum(_length(item) for item in model.graph)
-    opening = model.before + head(_MODEL_GRAPH, length)
+    opening = model.before + head(MODEL_GRAPH, length)
     if len(opening) + length + len(model.after) > _MOST_BYTES:
         raise CnetError("an ONNX file holds less than 2 GiB and this net is larger: take safetensors", code="too_large")
     with path.open("wb") as file:
@@ -92,51 +97,41 @@ class _Model:
 
 def _bare(rows: Sequence[Described]) -> _Model:
     """The weights, and each as an output."""
-    opset = block(_MODEL_OPSETS, block(_OPSET_DOMAIN, b"") + number(_OPSET_VERSION, _OPSET))
-    outputs = (block(_GRAPH_OUTPUT, _output(row)) for row in rows)
-    graph: list[Item] = [block(_GRAPH_NAME, b"weights"), *rows, *outputs]
-    return _Model(number(_MODEL_IR, _IR_VERSION) + block(_MODEL_PRODUCER, b"cnet"), graph, opset)
+    opset = block(MODEL_OPSETS, block(OPSET_DOMAIN, b"") + number(OPSET_VERSION, _OPSET))
+    outputs = (block(GRAPH_OUTPUT, _output(row)) for row in rows)
+    graph: list[Item] = [block(GRAPH_NAME, b"weights"), *rows, *outputs]
+    return _Model(number(MODEL_IR, _IR_VERSION) + block(MODEL_PRODUCER, b"cnet"), graph, opset)
 
 
 def _output(row: Described) -> bytes:
     """A ValueInfoProto: name, element type, shape."""
     shape = b"".join(block(1, number(1, extent)) for extent in row.shape)
-    return block(1, row.name.encode()) + block(2, block(1, number(1, _TYPES[row.dtype]) + block(2, shape)))
+    return block(1, row.name.encode()) + block(2, block(1, number(1, TYPES[row.dtype]) + block(2, shape)))
 
 
 def _opening(row: Described) -> bytes:
     """An initializer but for its values."""
-    about = b"".join(number(_TENSOR_DIMS, extent) for extent in row.shape)
-    about += number(_TENSOR_TYPE, _TYPES[row.dtype]) + block(_TENSOR_NAME, row.name.encode())
-    about += head(_TENSOR_RAW, row.nbytes)
-    return head(_GRAPH_INITIALIZER, len(about) + row.nbytes) + about
+    about = b"".join(number(TENSOR_DIMS, extent) for extent in row.shape)
+    about += number(TENSOR_TYPE, TYPES[row.dtype]) + block(TENSOR_NAME, row.name.encode())
+    about += head(TENSOR_RAW, row.nbytes)
+    return head(GRAPH_INITIALIZER, len(about) + row.nbytes) + about
 
 
 def _length(item: Item) -> int:
     return len(_opening(item)) + item.nbytes if isinstance(item, Described) else len(item)
 
 
-@dataclass(frozen=True)
-class _Initializer:
-    """What a graph says of one of its own."""
-
-    name: str
-    shape: tuple[int, ...]
-    type: int | None
-    external: bool
-
-
 def _alike(like: Path, rows: Sequence[Described], tied: Sequence[Sequence[str]]) -> _Model:
     """A model of the same net, with the weights where its own initializers were."""
     own = {row.name: row for row in rows}
     items: list[Item] = []
-    found: list[_Initializer] = []
+    found: list[OnnxTensor] = []
     try:
-        parts = list(itertools.islice(_split(_content(like), _MODEL_GRAPH), 4))  # with one graph there are 3 at most
+        parts = list(itertools.islice(_split(_content(like), MODEL_GRAPH), 4))  # with one graph there are 3 at most
         (place,) = [index for index, part in enumerate(parts) if isinstance(part, Field)]
-        for part in _split(cast("Field", parts[place]).content, _GRAPH_INITIALIZER):
+        for part in _split(cast("Field", parts[place]).content, GRAPH_INITIALIZER):
             initializer = _initializer(part) if isinstance(part, Field) else None
-            if initializer is not None and (initializer.name in own or initializer.external):
+            if initializer is not None and (initializer.name in own or initializer.external is not None):
                 found.append(initializer)
             items.append(own.get(initializer.name, _raw(part)) if initializer is not None else _raw(part))
     except ValueError as error:
@@ -172,27 +167,16 @@ def _raw(part: Field | memoryview) -> memoryview:
     return part.raw if isinstance(part, Field) else part
 
 
-def _initializer(field: Field) -> _Initializer:
+def _initializer(field: Field) -> OnnxTensor:
     """Raises ValueError."""
-    shape: list[int] = []
-    held: dict[int, Field] = {}
-    for part in fields(field.content):
-        if part.number in {_TENSOR_TYPE, _TENSOR_NAME, _TENSOR_LOCATION}:
-            held[part.number] = part
-        if part.number != _TENSOR_DIMS:
-            continue
-        if len(part.raw) > _LONGEST_SHAPE or len(shape) > _LONGEST_SHAPE:
-            raise ValueError("an initializer of more dimensions than any tensor has")
-        shape += part.integers
-    if not {_TENSOR_NAME, _TENSOR_TYPE} <= held.keys():
+    tensor = parse_tensor(field.content)
+    if not tensor.name or not tensor.type:
         raise ValueError("an initializer without name or type")
-    external = _TENSOR_LOCATION in held and held[_TENSOR_LOCATION].integer == _EXTERNAL
-    name = bytes(held[_TENSOR_NAME].content).decode()
-    return _Initializer(name, tuple(shape), held[_TENSOR_TYPE].integer, external)
+    return tensor
 
 
 def _compare(
-    like: Path, own: Mapping[str, Described], tied: Sequence[Sequence[str]], found: Sequence[_Initializer]
+    like: Path, own: Mapping[str, Described], tied: Sequence[Sequence[str]], found: Sequence[OnnxTensor]
 ) -> None:
     """Raises CnetError where the graph would not compute with the weights as they are."""
     there = {each.name: each for each in found}
@@ -204,10 +188,10 @@ def _compare(
     other = [
         each.name
         for each in found
-        if (row := own.get(each.name)) and (each.shape, each.type) != (row.shape, _TYPES[row.dtype])
+        if (row := own.get(each.name)) and (each.shape, each.type) != (row.shape, TYPES[row.dtype])
     ]
     twice = [name for name, times in Counter(each.name for each in found).items() if times > 1]
-    outside = [each.name for each in found if each.external and each.name not in own]
+    outside = [each.name for each in found if each.external is not None and each.name not in own]
     for names, fault in (
         (missing, "has no initializers of these names (torch.onnx.export with optimize=False keeps them)"),
         (other, "has these in other shapes or element types"),

@@ -9,9 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 _WIDTHS = {_EIGHT: 8, _FOUR: 4}
+_WIRES = {_VARINT, _BYTES, *_WIDTHS}
 _LONGEST = 10  # bytes of a varint of 64 bits
+_PIECE = 2**20
+
+
+class CutError(ValueError):
+    """A message that ends within a field."""
 
 
 @dataclass(frozen=True)
@@ -74,21 +83,47 @@ def block(field: int, value: bytes) -> bytes:
 
 
 def fields(message: memoryview) -> Iterator[Field]:
-    """The fields of a message, in its order. Raises ValueError where it is none."""
+    """The fields of a message, in its order. Raises ValueError where it is none, CutError where it is cut off."""
     start = 0
     while start < len(message):
         key, at = _read_varint(message, start)
         wire, integer, value = key & 7, None, None
+        if not key >> 3 or wire not in _WIRES:
+            raise ValueError("not a message of Protocol Buffers")
         if wire == _VARINT:
             integer, end = _read_varint(message, at)
         else:
-            length, at = _read_varint(message, at) if wire == _BYTES else (_WIDTHS.get(wire, len(message)), at)
+            length, at = _read_varint(message, at) if wire == _BYTES else (_WIDTHS[wire], at)
             end = at + length
             value = message[at:end]
-        if end > len(message) or not key >> 3:
-            raise ValueError("not a message of Protocol Buffers")
+        if end > len(message):
+            raise CutError("not a whole message of Protocol Buffers")
         yield Field(key >> 3, message[start:end], integer, value)
         start = end
+
+
+def packed(content: memoryview) -> Iterator[npt.NDArray[np.uint64]]:
+    """The varints of a packed field, in parts, so that long ones take little memory. Raises ValueError."""
+    start = 0
+    while start < len(content):
+        part = np.frombuffer(content[start : start + _PIECE], np.uint8)
+        ends = np.flatnonzero(part < 0x80) + 1
+        if not ends.size:
+            raise ValueError("not a message of Protocol Buffers: a number does not end")
+        yield _unpacked(part, ends)
+        start += int(ends[-1])
+
+
+def _unpacked(part: npt.NDArray[np.uint8], ends: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
+    starts = np.concatenate([[0], ends[:-1]])
+    lengths = ends - starts
+    if lengths.max() > _LONGEST:
+        raise ValueError("not a message of Protocol Buffers: a number does not end")
+    values = np.zeros(ends.size, np.uint64)
+    for index in range(int(lengths.max())):
+        longer = lengths > index
+        values[longer] |= (part[starts[longer] + index] & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * index)
+    return values
 
 
 def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
@@ -97,4 +132,6 @@ def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
             return value, at + index + 1
+    if at + _LONGEST > len(message):
+        raise CutError("not a whole message of Protocol Buffers: it ends within a number")
     raise ValueError("not a message of Protocol Buffers: a number does not end")

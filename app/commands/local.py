@@ -24,7 +24,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def compress(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint: safetensors, PyTorch or npz.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint: safetensors, PyTorch, npz or ONNX.")],
     *,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="BUNDLE", help="Where to write the bundle.")],
     spec: SpecFile = None,

@@ -54,7 +54,7 @@ class Checkpoint:
 
     Attributes:
         weights: its tensors under their canonical names, in the order of the file.
-        format: ``safetensors``, ``torch`` or ``npz``.
+        format: ``safetensors``, ``torch``, ``npz`` or ``onnx``.
         weights_key: the entry that held the weights, with dots for nesting; None for the top level.
         stripped_prefix: what was cut from the start of every name, such as ``module.``; None where nothing was.
         warnings: what the user should know.
@@ -88,7 +88,7 @@ class Leaf(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FlatLeaf:
-    """A tensor of a format that stores whole arrays (safetensors, npz)."""
+    """A tensor of a format that stores whole arrays (safetensors, npz, ONNX)."""
 
     elements: int
     nbytes: int
@@ -101,11 +101,13 @@ class Document:
     """What a format's reader makes of a file: a tree of dicts whose leaves are tensors and other objects.
 
     ``tied`` is what the file itself says about ties (our canonical form does); torch files tell by their storages.
+    ``notices`` is what the user should know about the file.
     """
 
     format: str
     root: object
     tied: tuple[tuple[str, ...], ...] = ()
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ import json
 from typing import NoReturn
 
 from cnet.checkpoint._base import Source
+from cnet.checkpoint.onnx import is_onnx
 from cnet.errors import CheckpointError
 
 _HEAD = 1024
@@ -26,7 +27,7 @@ _FOREIGN = (  # formats that users mistake for ours: first bytes, what it is, wh
 
 
 def detect(source: Source) -> str:
-    """``safetensors``, ``zip`` or ``pickle``. What is neither is tried as a pickle, whose reader refuses it.
+    """``safetensors``, ``zip``, ``onnx`` or ``pickle``. What is none is tried as a pickle, whose reader refuses it.
 
     Raises:
         CheckpointError: ``lfs_pointer``, ``html_page``, ``missing_shard``, ``not_a_state_dict``, ``truncated``.
@@ -47,7 +48,7 @@ def detect(source: Source) -> str:
     for magic, what, remedy in _FOREIGN:
         if head.startswith(magic):
             raise CheckpointError(f"this is {what}, not a checkpoint: {remedy}", code="not_a_state_dict")
-    return "pickle"
+    return "onnx" if is_onnx(source) else "pickle"
 
 
 def _is_safetensors(head: bytes, size: int) -> bool:

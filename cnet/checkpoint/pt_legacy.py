@@ -64,7 +64,7 @@ class _Legacy:
             if b"\x80\x02\x8a\n".startswith(bytes(self.source.mapped[:4])) or self._begins_with_magic():
                 raise CheckpointError(_CUT, code="truncated") from error
             raise CheckpointError(
-                "the file is not a checkpoint of a known format (safetensors, torch, npz)", code="corrupt"
+                "the file is not a checkpoint of a known format (safetensors, torch, npz, onnx)", code="corrupt"
             ) from error
         if magic != _MAGIC:
             raise CheckpointError(

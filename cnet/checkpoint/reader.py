@@ -11,12 +11,14 @@ from cnet.checkpoint._base import (
     Limits,
     Source,
     check_budget,
+    shown,
 )
 from cnet.checkpoint.archive import ZipArchive
 from cnet.checkpoint.detect import detect
 from cnet.checkpoint.entries import choose_entry
 from cnet.checkpoint.names import common_prefix, name_notices, named_leaves
 from cnet.checkpoint.npz import is_npz, read_npz
+from cnet.checkpoint.onnx import read_onnx
 from cnet.checkpoint.pt_legacy import read_torch_legacy
 from cnet.checkpoint.pt_zip import read_torch_zip
 from cnet.checkpoint.safetensors import read_safetensors
@@ -32,7 +34,7 @@ _PIECE = 2**20
 def read_checkpoint(
     path: str | Path, *, weights_key: str | None = None, strip_prefix: bool = True, limits: Limits = _DEFAULT
 ) -> Checkpoint:
-    """Read the weights of a safetensors, torch (zip or legacy) or npz file. No code of the file is run.
+    """Read the weights of a safetensors, torch (zip or legacy), npz or ONNX file. No code of the file is run.
 
     Arrays are read-only views of the mapped file where that is possible; the file must stay as it is while they live.
 
@@ -66,7 +68,7 @@ def _read(source: Source, weights_key: str | None, strip_prefix: bool, limits: L
     named = {name[len(prefix) :]: leaf for name, leaf in leaves.items()}
     tensors = [_load(name, leaf) for name, leaf in named.items()]
     weights = Weights.select(tensors, tied=_tied(named, tensors, document, prefix))
-    warnings = (*notices, *number_notices, *name_notices(list(named)))
+    warnings = (*document.notices, *notices, *number_notices, *name_notices(list(named)))
     return Checkpoint(weights, document.format, entry.key, prefix or None, warnings)
 
 
@@ -74,6 +76,8 @@ def _document(source: Source, limits: Limits) -> Document:
     kind = detect(source)
     if kind == "safetensors":
         return read_safetensors(source, limits)
+    if kind == "onnx":
+        return read_onnx(source, limits)
     if kind == "pickle":
         return read_torch_legacy(source, limits)
     archive = ZipArchive(source, limits)
@@ -81,7 +85,10 @@ def _document(source: Source, limits: Limits) -> Document:
 
 
 def _load(name: str, leaf: Leaf) -> Tensor:
-    tensor = leaf.load(name)
+    try:
+        tensor = leaf.load(name)
+    except ValueError as error:  # NumPy limits even the shapes of empty arrays
+        raise CheckpointError(f"tensor {shown(name)} has a shape that no array can have", code="corrupt") from error
     check_values(tensor)
     return tensor
 

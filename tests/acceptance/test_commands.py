@@ -136,6 +136,22 @@ def test_what_was_compressed_unpacks_to_onnx(bundle: Path, checkpoint: Path, tmp
     assert again.read_bytes() == alone.read_bytes()
 
 
+def test_an_onnx_model_is_compressed_in_its_graph(bundle: Path, tmp_path: Path) -> None:
+    """From ONNX to a bundle and back into the graph: other values of the same tensors, nothing else."""
+    model, small, again = tmp_path / "net.onnx", tmp_path / "small.npz", tmp_path / "again.onnx"
+    cnet("unpack", bundle, "-o", model)
+
+    compressed = cnet("compress", model, "-o", small, "--sparsity", "0.95", "--clusters", "4", "--json")
+    unpacked = cnet("unpack", small, "-o", again, "--like", model)
+
+    assert (compressed.returncode, unpacked.returncode) == (0, 0), compressed.stderr + unpacked.stderr
+    assert json.loads(cnet("inspect", model, "--json").stdout)["format"] == "onnx"
+    old, new = (read_checkpoint(path).weights for path in (model, again))
+    assert [(each.name, each.dtype, each.shape) for each in old] == [(e.name, e.dtype, e.shape) for e in new]
+    assert all(len(np.unique(new[name].data)) <= 5 for name in new.compressible)
+    assert again.stat().st_size == model.stat().st_size
+
+
 def test_an_unknown_suffix_names_the_known_ones(bundle: Path, tmp_path: Path) -> None:
     """The remedy is in the sentence."""
     done = cnet("unpack", bundle, "-o", tmp_path / "out.h5")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cnet.protobuf import block, fields, number, varint
+from cnet import protobuf
+from cnet.protobuf import CutError, block, fields, number, packed, varint
 
 NUMBERS = st.integers(0, 2**64 - 1)
 FIELDS = st.integers(1, 2**29 - 1)
@@ -64,6 +66,37 @@ def test_what_is_no_message_is_refused(broken: str) -> None:
     """With a ValueError, whatever is wrong."""
     with pytest.raises(ValueError, match="Protocol Buffers"):
         list(fields(memoryview(bytes.fromhex(broken))))
+
+
+@given(st.lists(NUMBERS, max_size=40), st.integers(10, 40))
+def test_packed_numbers_in_parts(numbers: list[int], piece: int) -> None:
+    """As one by one, wherever a part ends."""
+    content = memoryview(b"".join(map(varint, numbers)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(protobuf, "_PIECE", piece)
+
+        parts = list(packed(content))
+
+    assert [int(value) for part in parts for value in part] == numbers
+    assert all(part.dtype == np.uint64 and part.size <= piece for part in parts)
+
+
+@pytest.mark.parametrize("broken", ["80", "0180", "8080808080808080808001", "ff" * 50], ids=str)
+def test_packed_numbers_that_do_not_end_are_refused(broken: str) -> None:
+    """At the end of the block, or after 64 bits."""
+    with pytest.raises(ValueError, match="does not end"):
+        list(packed(memoryview(bytes.fromhex(broken))))
+
+
+@pytest.mark.parametrize("cut", ["08", "0a05aa", "0980", "08ff"])
+def test_a_message_that_is_cut_off_is_told_from_one_that_is_none(cut: str) -> None:
+    """The error says which."""
+    with pytest.raises(CutError):
+        list(fields(memoryview(bytes.fromhex(cut))))
+    for other in ("0f01", "0b", "0001", "08" + "ff" * 11):
+        with pytest.raises(ValueError, match="not a message") as caught:
+            list(fields(memoryview(bytes.fromhex(other))))
+        assert not isinstance(caught.value, CutError)
 
 
 @given(st.binary(max_size=60))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from safetensors.numpy import load
 
 from app.core.clock import utc_now
 from app.core.db.tables import checkpoints
+from cnet.protobuf import block, number
 from tests.api_bench import Bench, add_checkpoint, add_job, architecture_weights, npz, small_weights
 from tests.real_files import real_file
 from tests.unit.app.api.test_problems import check_problem
@@ -32,6 +34,23 @@ def test_upload_and_read_back(bench: Bench) -> None:
     content = bench.client.get(f"/v1/checkpoints/{made['id']}/content")
     assert load(content.content)["weight"].tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
     assert bench.leftovers() == []
+
+
+def test_an_onnx_model_is_uploaded(bench: Bench) -> None:
+    """Its format is told, its tensors are its initializers; one whose values lie elsewhere is refused by name."""
+    about = number(1, 2) * 2 + number(2, 1) + block(8, b"fc.weight")
+    values = block(9, np.array([0, 1, 2, 3], "<f4").tobytes())
+    model, lone = (number(1, 8) + block(7, block(5, about + rest)) for rest in (values, number(14, 1)))
+
+    answer = bench.client.post("/v1/checkpoints?filename=net.onnx", content=model)
+    refused = bench.client.post("/v1/checkpoints?filename=net.onnx", content=lone)
+
+    made = answer.json()
+    assert (answer.status_code, made["format"], made["compressible_parameters"]) == (201, "onnx", 4)
+    content = bench.client.get(f"/v1/checkpoints/{made['id']}/content").content
+    assert load(content)["fc.weight"].tolist() == [[0, 1], [2, 3]]
+    assert (refused.status_code, refused.json()["code"]) == (422, "missing_shard")
+    assert "'fc.weight'" in refused.json()["detail"]
 
 
 def test_tensors(bench: Bench) -> None:

@@ -14,6 +14,7 @@ from safetensors.torch import save_file
 
 from cnet.checkpoint import Limits, read_checkpoint
 from cnet.errors import CheckpointError
+from cnet.protobuf import block, number
 from tests.unit.cnet.checkpoint.files import legacy, saved, written
 
 CODES = {
@@ -39,12 +40,23 @@ def as_npz(folder: Path) -> Path:
     return folder / "x.npz"
 
 
+def as_onnx(folder: Path) -> Path:
+    """A small ONNX model: values as bytes, packed, and one by one."""
+    numbers = number(2, 10) + block(8, b"h") + number(5, 15360) + block(5, b"\x80\x78\0")
+    floats = number(1, 2) + number(2, 1) + block(8, b"f") + block(4, bytes(8))
+    raw = block(1, b"\2\3") + number(2, 7) + block(8, b"r") + block(9, bytes(48))
+    graph = b"".join(block(5, tensor) for tensor in (number(1, 3) + numbers, floats, raw))
+    (folder / "x.onnx").write_bytes(number(1, 9) + block(2, b"cnet") + block(7, graph) + block(8, b""))
+    return folder / "x.onnx"
+
+
 FORMATS: dict[str, Callable[[Path], Path]] = {
     "zip": lambda folder: saved(folder, VALUE),
     "zip4": lambda folder: saved(folder, VALUE, pickle_protocol=4),
     "legacy": lambda folder: legacy(folder, VALUE),
     "safetensors": as_safetensors,
     "npz": as_npz,
+    "onnx": as_onnx,
 }
 
 
@@ -55,6 +67,12 @@ def outcome(path: Path) -> str:
     except CheckpointError as error:
         return error.code
     return "read"
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_undamaged_they_are_read(tmp_path: Path, form: str) -> None:
+    """Or damage would prove nothing."""
+    assert outcome(FORMATS[form](tmp_path)) == "read"
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -58,6 +58,7 @@ def test_names_keep_the_order_of_the_header(tmp_path: Path) -> None:
         ({"w": {**ROW, "shape": [3]}}, DATA, "corrupt"),
         ({"w": {**ROW, "shape": [2**62, 2**62]}}, DATA, "corrupt"),
         ({"w": {**ROW, "shape": [-2]}}, DATA, "corrupt"),
+        ({"w": ROW, "v": {**ROW, "shape": [0, 2**62, 2**62], "data_offsets": [8, 8]}}, DATA, "corrupt"),
         ({"w": {**ROW, "shape": [True, 2]}}, DATA, "corrupt"),
         ({"w": {**ROW, "shape": 2}}, DATA, "corrupt"),
         ({"w": {**ROW, "shape": [1] * 40 + [2]}}, DATA, "corrupt"),
