@@ -9,18 +9,13 @@ Losses (mean cross-entropy of the test images) and accuracies are those of the d
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.recipe import baseline
-from cnet.bundle import open_bundle
-from cnet.pipeline import Inputs, Outcome, SilentRun, run
+from benchmarks.recipe import baseline, on_digits
+from cnet.pipeline import Outcome
 from cnet.points import Point
-from cnet.spec import JobSpec
-from cnet.training.datasets import DATASETS
 from cnet.weights import Weights
 
 STEPS = (0.2, 0.3, 0.4, 0.6)
@@ -38,12 +33,9 @@ CODERS: dict[str, tuple[Sequence[dict[str, Any]], int]] = {
 
 
 def _run(members: dict[str, Any], architecture: str, weights: Weights) -> tuple[Outcome, Weights]:
-    """The outcome of a job on digits, and the net of its first bundle."""
+    """The outcome of a job that goes on from ``weights``, and the net of its first bundle."""
     spec = {"checkpoint": "c", "architecture": {"name": architecture}, "dataset": "digits", **members}
-    with tempfile.TemporaryDirectory() as folder:
-        dataset = DATASETS.create("digits").load()
-        outcome = run(JobSpec.parse(spec), Inputs(weights, dataset, Path(folder)), SilentRun())
-        return outcome, open_bundle(outcome.bundles[0]).weights()
+    return on_digits(spec, weights)
 
 
 def cut(options: argparse.Namespace, seed: int, weights: Weights) -> Weights:

@@ -44,7 +44,7 @@ def _digits() -> Dataset:
     return DATASETS.create("digits").load()
 
 
-def _run(spec: dict[str, Any], weights: Weights | None) -> tuple[Outcome, Weights]:
+def on_digits(spec: dict[str, Any], weights: Weights | None) -> tuple[Outcome, Weights]:
     """The outcome, and the first point's net."""
     with tempfile.TemporaryDirectory() as folder:
         outcome = run(JobSpec.parse(spec), Inputs(weights, _digits(), Path(folder)), SilentRun())
@@ -62,7 +62,7 @@ def baseline(architecture: str) -> tuple[float, Weights]:
         "prune": {"name": "magnitude", "sparsity": 0.0},
         "quantize": {"name": "none"},
     }
-    outcome, weights = _run(spec, None)
+    outcome, weights = on_digits(spec, None)
     return outcome.baseline.accuracy or 0.0, weights
 
 
@@ -81,7 +81,7 @@ def measure(recipe: dict[str, Any], options: argparse.Namespace, weights: Weight
             **recipe,
             "training": training,
         }
-        outcome, _ = _run(spec, weights)
+        outcome, _ = on_digits(spec, weights)
         rows.append([(point.accuracy or 0.0, point.bytes.total) for point in outcome.points])
     return rows
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet import dtypes
-from cnet.checkpoint.canonical import Described
+from cnet.checkpoint.canonical import Described, write_values
 from cnet.checkpoint.onnx_tensor import OnnxTensor, parse_tensor
 from cnet.errors import CnetError
 from cnet.onnx_proto import (
@@ -76,9 +76,7 @@ def write_onnx(
                 file.write(item)
                 continue
             file.write(_opening(item))
-            for piece in pieces(item.name):
-                if piece.size:
-                    file.write(np.ascontiguousarray(piece).reshape(-1).data.cast("B"))
+            write_values(file, pieces(item.name))
         file.write(model.after)
 
 

@@ -109,9 +109,9 @@ class JobSpec(Asked):
             if unused:
                 raise ValueError(f"without a dataset nothing is trained: leave out {', '.join(unused)}")
             parts = {"prune": self.prune, "quantize": self.quantize}
-            asking = [fault for section, part in parts.items() if part and (fault := _asking(section, part))]
-            if asking:
-                raise ValueError(f"without a dataset {asking[0]}")
+            needs = [section + part.needs_data for section, part in parts.items() if part and part.needs_data]
+            if needs:
+                raise ValueError(f"without a dataset {needs[0]}")
         if self.checkpoint is not None and self.baseline is not None:
             raise ValueError("baseline is the training from scratch: leave it out where a checkpoint is given")
         if not self.trains and self.target is not None and self.target.max_accuracy_drop is not None:
@@ -149,17 +149,6 @@ class JobSpec(Asked):
     def to_json(self) -> dict[str, Any]:
         """The JSON form; parts that are not set are left out."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True, serialize_as_any=True)
-
-
-def _asking(section: str, part: Pruner | Quantizer) -> str | None:
-    """What a part asks of a data set, and what to do where there is none."""
-    if getattr(part, "gradual_epochs", 0):
-        return f"{section}.gradual cannot be used, it trains the net: leave it out"
-    if not part.needs_curvature:
-        return None
-    if getattr(part, "sensitivity", 0):
-        return f"{section}.sensitivity cannot be used, it measures the net: leave it out"
-    return f"{section} {part.name!r} cannot be used, it measures the net: take another"
 
 
 def _gradually(pruner: Pruner, training: Training) -> Pruner:

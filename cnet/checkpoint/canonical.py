@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -71,9 +71,14 @@ def write_described(
         file.write(len(header).to_bytes(8, "little"))
         file.write(header)
         for row in by_size:
-            for piece in pieces(row.name):
-                if piece.size:
-                    file.write(np.ascontiguousarray(piece).reshape(-1).data.cast("B"))
+            write_values(file, pieces(row.name))
+
+
+def write_values(file: BinaryIO, pieces: Iterable[npt.NDArray[np.generic]]) -> None:
+    """The elements of one tensor, part after part."""
+    for piece in pieces:
+        if piece.size:
+            file.write(np.ascontiguousarray(piece).reshape(-1).data.cast("B"))
 
 
 def read_canonical(path: Path, selection: Selection | None = None) -> Weights:

@@ -35,7 +35,7 @@ from cnet.onnx_proto import (
     TENSOR_UINT64S,
 )
 from cnet.protobuf import Field, fields, packed, varint
-from cnet.weights import Tensor
+from cnet.weights import Selection, Tensor
 
 _NAMES = {number: name for name, number in onnx_proto.TYPES.items()}
 _FIELDS = {
@@ -83,7 +83,7 @@ class OnnxTensor:
     def compressible(self) -> bool:
         """Whether it would be compressed, were it an initializer."""
         name = _NAMES.get(self.type)
-        return name is not None and dtypes.by_name(name).floating and len(self.shape) > 1 and 0 not in self.shape
+        return name is not None and Selection().selects(self.name, name, self.shape)
 
     def leaf(self) -> FlatLeaf:
         """It as an initializer. Raises CheckpointError where it cannot be read as one."""

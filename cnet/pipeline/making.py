@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from cnet.pipeline.nets import Net, Run, evaluate
 from cnet.pipeline.plan import Plan
 from cnet.pipeline.store import Store, publish
 from cnet.points import BaselineResult, Point
+from cnet.prune import Curvature
 from cnet.quantize import Sensitive
 from cnet.symbols import Symbols
 from cnet.weights import Weights
@@ -33,12 +36,19 @@ class Pruned:
         weights: after pruning and recovery; every zero of w_net is a pruned weight.
         accuracy: of ``weights``, in percent, None without a data set.
         teacher: the net to learn from when the centroids are fine-tuned, where there is one.
+        measure: measures the curvature of the loss at ``weights``; None without a data set.
     """
 
     original: Vector
     weights: Weights
     accuracy: float | None
     teacher: Weights | None
+    measure: Callable[[], Curvature] | None = None
+
+    @cached_property
+    def curvature(self) -> Curvature | None:
+        """Of the loss at ``weights``, measured once for all points that ask for it."""
+        return self.measure() if self.measure else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +93,7 @@ class Maker:
         if self.net is not None:
             vector += 0  # training leaves -0.0 in pinned places; only a checkpoint's own is a value to keep
         shapes = [pruned.weights[name].shape for name in pruned.weights.compressible]
-        symbols = self._labelled(request, pruned.weights, vector, shapes)
+        symbols = _labelled(request, pruned, vector, shapes)
         for sentence in advice.about_clusters(symbols, request.clusters):
             self.observer.log(sentence)
         self.meter.advance(self.effort.quantize)
@@ -95,13 +105,6 @@ class Maker:
             weights, symbols = self.net.tune_centroids(weights, symbols, run, request.quantizer)
         self.meter.advance(self.effort.centroids)
         return weights, symbols
-
-    def _labelled(self, request: Request, weights: Weights, vector: Vector, shapes: list[tuple[int, ...]]) -> Symbols:
-        """Mask, labels and centroids; zeros of the vector are pruned weights."""
-        quantizer = request.quantizer
-        if self.net is not None and isinstance(quantizer, Sensitive) and quantizer.needs_curvature:
-            return quantizer.weighted_symbols(vector, vector != 0, shapes, self.net.curvature(weights))
-        return quantizer.symbols(vector, vector != 0, request.clusters, shapes)
 
     def _encoded(self, request: Request, weights: Weights, symbols: Symbols) -> Bundle:
         """The bundle without its metrics, read back: what is measured is what is in the file."""
@@ -150,6 +153,14 @@ class Maker:
     def _step(self, phase: str) -> None:
         check_stop(self.observer)
         self.observer.phase(phase)
+
+
+def _labelled(request: Request, pruned: Pruned, vector: Vector, shapes: list[tuple[int, ...]]) -> Symbols:
+    """Mask, labels and centroids; zeros of the vector are pruned weights."""
+    quantizer = request.quantizer
+    if isinstance(quantizer, Sensitive) and quantizer.needs_curvature and pruned.curvature is not None:
+        return quantizer.weighted_symbols(vector, vector != 0, shapes, pruned.curvature)
+    return quantizer.symbols(vector, vector != 0, request.clusters, shapes)
 
 
 def _chosen(request: Request, about: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -171,7 +171,8 @@ class Session:
         self.meter.advance(self.effort.evaluate)
         check_stop(self.observer)
         reference = self.original if self.net is None else tuned
-        pruned = Pruned(expanded(reference).vector(), weights, accuracy, self._teacher)
+        measure = partial(self.net.curvature, weights) if self.net else None
+        pruned = Pruned(expanded(reference).vector(), weights, accuracy, self._teacher, measure)
         self.visits.here = (position, pruned)
         return pruned
 

@@ -58,6 +58,13 @@ class Pruner(Part):
     )
 
     @property
+    def needs_data(self) -> str | None:
+        """What of it takes a data set, said after its section's name, and what to do without; None: nothing does."""
+        if self.gradual_epochs:
+            return ".gradual cannot be used, it trains the net: leave it out"
+        return f" {self.name!r} cannot be used, it measures the net: take another" if self.needs_curvature else None
+
+    @property
     def gradual_epochs(self) -> int:
         """Epochs of the training that prunes step by step; 0 where all is pruned at once."""
         return self.gradual.epochs if self.gradual else 0

@@ -59,9 +59,9 @@ class Quantizer(Part):
         return True
 
     @property
-    def needs_curvature(self) -> bool:
-        """Whether it looks at the curvature of the loss, and so at a data set."""
-        return False
+    def needs_data(self) -> str | None:
+        """As ``Pruner.needs_data``."""
+        return None
 
     #: What a search may choose where a job leaves it out: parameters, each with the values to try, from fine to coarse.
     ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {}

@@ -17,6 +17,7 @@ from cnet.symbols import Symbols
 _MOST = 2**16
 
 Floats = npt.NDArray[np.floating]
+Shapes = Sequence[tuple[int, ...]]
 
 
 class Layered(Quantizer):
@@ -40,11 +41,29 @@ class Layered(Quantizer):
         Raises:
             SpecError: the layers have more than 65,536 centroids together.
         """
-        if self.scope == "network" or not shapes:
-            return self.one_codebook(vector, keep, clusters, shapes)
-        return by_layer(
+        return self.scoped(
             shapes, vector.dtype, lambda part, own: self.one_codebook(vector[part], keep[part], clusters, own)
         )
+
+    def scoped(self, shapes: Shapes, dtype: np.dtype[np.floating], one: Callable[[slice, Shapes], Symbols]) -> Symbols:
+        """The symbols of w_net, a codebook for all of it or for each layer.
+
+        Args:
+            shapes: of the layers, in order of w_net; none stands for one vector.
+            dtype: of w_net.
+            one: the symbols of a part of w_net that shares a codebook; takes the part and the shapes in it.
+
+        Raises:
+            SpecError: the layers have more than 65,536 centroids together.
+        """
+        if self.scope == "network" or not shapes:
+            return one(slice(None), shapes)
+        parts, start = [], 0
+        for shape in shapes:
+            part = slice(start, start + math.prod(shape))
+            parts.append(one(part, [shape]))
+            start = part.stop
+        return _joined(parts, dtype)
 
     def one_codebook(
         self,
@@ -63,29 +82,6 @@ class Scoped(Layered):
     scope: Literal["network", "layer"] = Field(
         default="network", description="One codebook for the whole net, or one for each layer."
     )
-
-
-def by_layer(
-    shapes: Sequence[tuple[int, ...]],
-    dtype: np.dtype[np.floating],
-    one: Callable[[slice, Sequence[tuple[int, ...]]], Symbols],
-) -> Symbols:
-    """The symbols of w_net, a codebook a layer.
-
-    Args:
-        shapes: of the layers, in order of w_net.
-        dtype: of w_net.
-        one: the symbols of one layer, which is a part of w_net and has a shape.
-
-    Raises:
-        SpecError: the layers have more than 65,536 centroids together.
-    """
-    parts, start = [], 0
-    for shape in shapes:
-        part = slice(start, start + math.prod(shape))
-        parts.append(one(part, [shape]))
-        start = part.stop
-    return _joined(parts, dtype)
 
 
 def _joined(parts: Sequence[Symbols], dtype: np.dtype[np.floating]) -> Symbols:

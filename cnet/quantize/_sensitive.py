@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.quantize._scope import Scoped
+from cnet.quantize._scope import Scoped, Shapes
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]
@@ -37,6 +36,11 @@ class Sensitive(Scoped):
         """Whether ``weighted_symbols`` is meant, not ``symbols``."""
         return self.sensitivity > 0
 
+    @property
+    def needs_data(self) -> str | None:
+        """As ``Quantizer.needs_data``."""
+        return ".sensitivity cannot be used, it measures the net: leave it out" if self.needs_curvature else None
+
     def importance(self, curvature: npt.NDArray[np.float64], keep: npt.NDArray[np.bool_]) -> Singles:
         """What a squared error of each weight counts, with a geometric mean of 1 over the kept.
 
@@ -52,12 +56,17 @@ class Sensitive(Scoped):
         weights: Singles = np.exp(logarithms - logarithms[keep].mean()).astype(np.float32)
         return weights
 
-    @abstractmethod
     def weighted_symbols(
-        self,
-        vector: Floats,
-        keep: npt.NDArray[np.bool_],
-        shapes: Sequence[tuple[int, ...]],
-        curvature: npt.NDArray[np.float64],
+        self, vector: Floats, keep: npt.NDArray[np.bool_], shapes: Shapes, curvature: npt.NDArray[np.float64]
     ) -> Symbols:
-        """The symbols of w_net, errors counted by ``importance``; arguments as for ``symbols`` and there."""
+        """As ``symbols``; errors count by the ``importance`` of each weight, by which layers compare too."""
+        counts = self.importance(curvature, keep)
+        return self.scoped(
+            shapes, vector.dtype, lambda part, own: self.weighted(vector[part], keep[part], own, counts[part])
+        )
+
+    @abstractmethod
+    def weighted(
+        self, vector: Floats, keep: npt.NDArray[np.bool_], shapes: Shapes, importance: Singles | None
+    ) -> Symbols:
+        """The symbols of weights that share a codebook; None: all errors count alike."""

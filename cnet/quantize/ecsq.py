@@ -21,7 +21,6 @@ from cnet.encode._layout import segments
 from cnet.encode._values import Grid, numbered
 from cnet.quantize._base import NORMAL_BITS, QUANTIZERS, Codebook
 from cnet.quantize._choice import MOST, Chooser
-from cnet.quantize._scope import by_layer
 from cnet.quantize._sensitive import Sensitive, Singles
 from cnet.quantize._sizes import magnitudes
 from cnet.sizes import entropy
@@ -107,30 +106,16 @@ class Ecsq(Sensitive):
         Raises:
             CheckpointError: ``not_finite``, where a kept weight is NaN or infinite.
         """
-        return self._on_grid(vector, keep, shapes, None)
+        return self.weighted(vector, keep, shapes, None)
 
-    def weighted_symbols(
-        self,
-        vector: Floats,
-        keep: npt.NDArray[np.bool_],
-        shapes: Sequence[tuple[int, ...]],
-        curvature: npt.NDArray[np.float64],
-    ) -> Symbols:
-        """The symbols of w_net; errors count by the curvature, by which layers compare too."""
-        importance = self.importance(curvature, keep)
-
-        def one(part: slice, own: Sequence[tuple[int, ...]]) -> Symbols:
-            return self._on_grid(vector[part], keep[part], own, importance[part])
-
-        return one(slice(None), shapes) if self.scope == "network" else by_layer(shapes, vector.dtype, one)
-
-    def _on_grid(
+    def weighted(
         self,
         vector: Floats,
         keep: npt.NDArray[np.bool_],
         shapes: Sequence[tuple[int, ...]],
         importance: Singles | None,
     ) -> Symbols:
+        """The symbols of weights on one grid, as ``one_codebook``."""
         multiples = np.zeros(len(vector), np.int32)
         unit = self._unit(vector[keep])
         if unit == 0:

@@ -14,10 +14,10 @@ from torch.nn import Parameter
 
 from cnet.local import Dither
 from cnet.symbols import Symbols
-from cnet.training.recover import Free
+from cnet.training.recover import Fixed
 
 
-class Shared(Free):
+class Shared(Fixed):
     """Weights that are looked up in trained centroids; labels stay, pruned weights stay zero.
 
     The gradient of a centroid is the sum over its members (Deep Compression, section 3.3). It is divided by their
@@ -37,7 +37,7 @@ class Shared(Free):
             raise ValueError("there are no shared values to train")
         if symbols.local is not None and not isinstance(symbols.local, Dither):
             raise ValueError("centroids that every row scales are not shared values")
-        self._weights = list(weights)
+        super().__init__(weights)
         self._sizes = [weight.numel() for weight in weights]
         device = weights[0].device
         count = len(symbols.centroids)
@@ -53,15 +53,13 @@ class Shared(Free):
 
     def parameters(self, module: torch.nn.Module) -> list[Parameter]:
         """The centroids, and everything that is not looked up in them."""
-        looked_up = {id(weight) for weight in self._weights}
-        return [self._centroids, *(p for p in module.parameters() if id(p) not in looked_up)]
+        return [self._centroids, *super().parameters(module)]
 
     def before_step(self) -> None:
         """Gather the gradients of the members into their centroid's."""
         flat = torch.cat([_gradient(weight).reshape(-1) for weight in self._weights])
         self._centroids.grad = self._sums(flat) / self._members
-        for weight in self._weights:
-            weight.grad = None
+        super().before_step()
 
     def after_step(self) -> None:
         """Look the weights up again."""

@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cnet.bundle import open_bundle, write_bundle
-from cnet.encode import ENCODERS, _opening, _others, compact
+from cnet.encode import ENCODERS, _others
 from cnet.encode._coded import Coded
-from cnet.encode._layout import segments
 from cnet.errors import BundleError
 from cnet.quantize import QUANTIZERS
 from cnet.sealed_npz import JOINED, Reader
 from cnet.symbols import Symbols
 from cnet.weights import Selection, Tensor, Weights
+from tests.small_segments import small_segments
 from tests.unit.cnet.forging import forged_joined as forged
 from tests.unit.cnet.nets import EXACT, FLOATS, assert_same_bits, compress, every_type, shapes, tensor
 
@@ -39,10 +39,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def make_small(patch: pytest.MonkeyPatch) -> None:
     """Cut nets of any size into many parts."""
-    for module in (compact, _opening):
-        patch.setattr(module, "segments", lambda given: segments(given, 500))
-    patch.setattr(compact, "_WALK", 0)
-    patch.setattr(compact, "_TRY_PLAIN", -1)
+    small_segments(patch)
     patch.setattr(_others, "BLOCK", 64)
 
 

@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.torch import save_file
 
 from cnet.checkpoint import Limits, read_checkpoint
 from cnet.errors import CheckpointError
 from cnet.protobuf import block, number
+from tests.fuzzing import fuzzed
 from tests.unit.cnet.checkpoint.files import legacy, saved, written
 
 CODES = {
@@ -76,13 +77,7 @@ def test_undamaged_they_are_read(tmp_path: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@settings(
-    max_examples=400,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@fuzzed(400)
 @given(data=st.data())
 def test_damage_never_escapes(tmp_path: Path, form: str, data: st.DataObject) -> None:
     """Bytes flipped, cut out, put in, and the end cut off."""

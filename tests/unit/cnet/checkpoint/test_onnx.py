@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cnet import dtypes
@@ -20,6 +20,7 @@ from cnet.errors import CheckpointError
 from cnet.onnx_model import write_onnx
 from cnet.protobuf import block, number, varint
 from cnet.weights import Tensor
+from tests.fuzzing import fuzzed
 from tests.unit.cnet.checkpoint.files import names, refusal, written
 
 FLOAT, INT32, BOOL, DOUBLE = 1, 6, 9, 11
@@ -98,7 +99,7 @@ def test_values_in_fields_of_their_types(tmp_path: Path, kind: int, fields: byte
     assert (read.name, read.dtype, read.shape, read.data.tobytes()) == ("w", dtype, (2,), bits)
 
 
-@settings(derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@fuzzed(100)
 @given(blocks=st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=30), max_size=5))
 def test_numbers_in_several_blocks_are_one_row(tmp_path: Path, blocks: list[list[int]]) -> None:
     """Short ones, long ones, and single numbers in any order."""
@@ -342,13 +343,7 @@ def test_what_is_called_onnx_and_is_not_gets_the_known_formats(tmp_path: Path, c
     assert "onnx" in error.detail
 
 
-@settings(
-    max_examples=300,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@fuzzed(300)
 @given(graph=st.binary(max_size=60), kind=st.integers(0, 30), values=st.binary(max_size=30), field=st.integers(1, 14))
 def test_hostile_bytes_never_escape(tmp_path: Path, graph: bytes, kind: int, values: bytes, field: int) -> None:
     """Any bytes as a graph, and as any field of a tensor."""

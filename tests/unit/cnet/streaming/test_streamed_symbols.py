@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from cnet.bundle import open_bundle, write_bundle
 from cnet.bundle_write import add_notes
 from cnet.checkpoint.canonical import read_canonical, write_canonical
-from cnet.encode import ENCODERS, _opening, compact
-from cnet.encode._layout import segments
+from cnet.encode import ENCODERS
 from cnet.errors import BundleError, CheckpointError, SpecError
 from cnet.prune import PRUNERS, Threshold
 from cnet.quantize import QUANTIZERS, _points, kmeans
@@ -25,6 +24,7 @@ from cnet.streaming.quality import layer_result, measured
 from cnet.streaming.symbols import Kept
 from cnet.symbols import Symbols
 from cnet.weights import Weights
+from tests.small_segments import small_segments
 from tests.unit.cnet.nets import assert_same_bits, tensor
 
 QUANTIZED: list[tuple[str, dict[str, Any], int | None]] = [
@@ -39,10 +39,7 @@ QUANTIZED: list[tuple[str, dict[str, Any], int | None]] = [
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every limit so low that a small net has many parts."""
-    for module in (compact, _opening):
-        monkeypatch.setattr(module, "segments", lambda given: segments(given, 500))
-    monkeypatch.setattr(compact, "_WALK", 0)
-    monkeypatch.setattr(compact, "_TRY_PLAIN", -1)
+    small_segments(monkeypatch)
     monkeypatch.setattr(vector, "PART", 333)
     monkeypatch.setattr(vector, "_HELD", 1000)
     monkeypatch.setattr(_points, "_CHUNK", 700)

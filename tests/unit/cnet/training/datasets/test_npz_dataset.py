@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cnet.checkpoint import Limits
@@ -19,6 +19,7 @@ from cnet.training.datasets.npz import (
     read_npz_dataset,
     write_dataset,
 )
+from tests.fuzzing import fuzzed
 
 X = np.arange(10 * 6 * 5, dtype=np.uint8).reshape(10, 6, 5)
 Y = np.arange(10) % 3
@@ -246,13 +247,7 @@ def outcome(path: Path) -> str:
     return "read"
 
 
-@settings(
-    max_examples=300,
-    derandomize=True,
-    deadline=None,
-    database=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@fuzzed(300)
 @given(data=st.data())
 def test_damage_never_escapes(tmp_path: Path, data: st.DataObject) -> None:
     """Flipped bytes and a cut end give a DatasetError or are read."""
