@@ -17,12 +17,12 @@ from app.api.auth import Authentication, check_address
 from app.api.catalogue.endpoints import router as catalogue
 from app.api.checkpoints.endpoints import router as checkpoints
 from app.api.container import Container
-from app.api.context import RequestContext
 from app.api.datasets.endpoints import router as datasets
-from app.api.documents import describe
 from app.api.health.endpoints import router as health
+from app.api.http.context import RequestContext
+from app.api.http.documents import describe
+from app.api.http.problems import handle_http, handle_known, handle_validation
 from app.api.jobs.endpoints import router as jobs
-from app.api.problems import handle_http, handle_known, handle_validation
 from app.api.reference.endpoints import router as reference
 from app.api.results.endpoints import router as results
 from app.api.scratch import sweep

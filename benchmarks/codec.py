@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks import inputs, peers, svg
 from benchmarks.inputs import Shapes, Vector
 from cnet.bundle import open_bundle, write_bundle
-from cnet.encode import ENCODERS
+from cnet.coding import ENCODERS
 from cnet.errors import BundleError
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS

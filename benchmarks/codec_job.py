@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from cnet.bundle import open_bundle, write_bundle
-from cnet.compress import compress_file
-from cnet.convert import unpack
-from cnet.encode import ENCODERS
+from cnet.bundle.convert import unpack
+from cnet.coding import ENCODERS
+from cnet.pipeline.local import compress_file
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
 from cnet.spec import JobSpec

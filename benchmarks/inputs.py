@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from cnet.checkpoint import read_checkpoint
-from cnet.checkpoint.canonical import Described, write_described
+from cnet.formats import read_checkpoint
+from cnet.formats.canonical import Described, write_described
 from cnet.weights import Weights
 
 Vector = npt.NDArray[np.float32]

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from cnet.bundle import open_bundle
+from cnet.data import Dataset
+from cnet.models import ARCHITECTURES
 from cnet.pipeline import Inputs, SilentRun, run
 from cnet.spec import JobSpec
-from cnet.training.architectures import ARCHITECTURES
-from cnet.training.datasets import Dataset
 
 
 class Stopwatch(SilentRun):

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from cnet.bundle import open_bundle
+from cnet.data import DATASETS, Dataset
+from cnet.models import ARCHITECTURES
 from cnet.pipeline import Inputs, Outcome, SilentRun, run
 from cnet.spec import JobSpec
-from cnet.training.architectures import ARCHITECTURES
-from cnet.training.datasets import DATASETS, Dataset
 from cnet.weights import Weights
 
 SPARSITIES = (0.9, 0.95, 0.98)

@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from cnet.data import DATASETS, Dataset
 from cnet.pipeline import Inputs, SilentRun, run
 from cnet.points import Point
 from cnet.search import Grid
 from cnet.spec import JobSpec
-from cnet.training.datasets import DATASETS, Dataset
 
 _SIDE = 28
 

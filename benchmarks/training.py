@@ -27,12 +27,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 
+from cnet.data import Dataset
 from cnet.methods import METHODS, Method, Moment
+from cnet.models import ARCHITECTURES
 from cnet.observer import Silent
-from cnet.training.architectures import ARCHITECTURES
 from cnet.training.batches import Images
 from cnet.training.config import Optimizer, Training
-from cnet.training.datasets import Dataset
 from cnet.training.device import numerics
 from cnet.training.loop import Loop, Tally
 from cnet.training.optimize import make_optimizer

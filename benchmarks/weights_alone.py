@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cnet.bundle import open_bundle
-from cnet.checkpoint import read_checkpoint
+from cnet.formats import read_checkpoint
 from cnet.pipeline import Inputs, SilentRun, run
 from cnet.spec import JobSpec
 from cnet.weights import Weights

@@ -12,11 +12,14 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, ClassVar, Generic, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
+    Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
@@ -155,3 +158,24 @@ class OneOf:
 
 def _takes_none(annotation: Any) -> bool:
     return annotation is NoneType or NoneType in get_args(annotation)
+
+
+ItemT = TypeVar("ItemT")
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _distinct(values: tuple[ItemT, ...]) -> tuple[ItemT, ...]:
+    if len(set(values)) != len(values):
+        raise ValueError("a value is given twice")
+    return values
+
+
+Sweep = Annotated[
+    tuple[ItemT, ...],
+    BeforeValidator(_as_list),
+    Field(min_length=1, max_length=64, strict=False),
+    AfterValidator(_distinct),  # of the values as they were understood: 0 and 0.0 are one sparsity
+]

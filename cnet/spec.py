@@ -7,17 +7,17 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from cnet.encode import ENCODERS, Encoder
+from cnet.coding import ENCODERS, Encoder
 from cnet.errors import SpecError
-from cnet.issues import issues_of
 from cnet.methods import METHODS, Method
+from cnet.models import ARCHITECTURES, Architecture
 from cnet.prune import PRUNERS, Gradual, Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
 from cnet.registry import Asked, OneOf
-from cnet.training.architectures import ARCHITECTURES, Architecture
 from cnet.training.config import Baseline, Recover, Training
 from cnet.training.config import Preprocess as Preprocess
 from cnet.transform import TRANSFORMS, Transform
+from cnet.validation import issues_of
 from cnet.weights import Selection
 
 Pattern = Annotated[str, Field(min_length=1, max_length=500)]

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cnet.local import Local
+from cnet.reconstruction import Local
 
 _CHUNK = 2**18
 

@@ -26,13 +26,13 @@ from app.core.settings import Settings
 from app.core.states import Status
 from app.main import create_app
 from cnet.bundle import write_bundle
-from cnet.checkpoint._base import Checkpoint
-from cnet.checkpoint.canonical import write_canonical
-from cnet.checkpoint.manifest import CheckpointManifest
-from cnet.encode import ENCODERS
+from cnet.coding import ENCODERS
+from cnet.formats.base import Checkpoint
+from cnet.formats.canonical import write_canonical
+from cnet.formats.manifest import CheckpointManifest
+from cnet.models import ARCHITECTURES
 from cnet.points import BaselineResult, LayerResult, PartBytes, Point
 from cnet.symbols import Symbols
-from cnet.training.architectures import ARCHITECTURES
 from cnet.weights import Tensor, Weights
 
 BASE = "http://127.0.0.1:8000"

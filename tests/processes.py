@@ -100,7 +100,7 @@ def processes_with(*words: str) -> list[int]:
 
 def runners_of(job_id: str) -> list[int]:
     """Ids of the runners of a job."""
-    return processes_with("worker.runner", job_id)
+    return processes_with("worker.run.runner", job_id)
 
 
 def children_of(pid: int) -> list[int]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from cnet.data import Dataset
+from cnet.models import ARCHITECTURES, Architecture
 from cnet.observer import Silent
 from cnet.symbols import Symbols
-from cnet.training.architectures import ARCHITECTURES, Architecture
 from cnet.training.config import Optimizer, Training
-from cnet.training.datasets import Dataset
 from cnet.training.trainer import Trainer
 from cnet.weights import Weights
 

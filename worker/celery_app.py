@@ -6,7 +6,7 @@ from celery import Celery
 
 from app.core.celery_queue import celery_options
 from app.core.settings import Settings
-from worker.hosting import Hosting
+from worker.host.hosting import Hosting
 
 
 def _make_app(settings: Settings) -> Celery:

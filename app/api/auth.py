@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.problems import known_problem
+from app.api.http.problems import known_problem
 from app.core.errors import ForbiddenError, ServiceError, UnauthorizedError
 from app.core.keys import ApiKeys
 from app.core.keys import Scope as KeyScope

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from anyio import CapacityLimiter
 
+from app.api.sandbox import Box, BoxLimits
 from app.core.blobs import BlobStore, LocalBlobs
-from app.core.box import Box, BoxLimits
 from app.core.db.engine import Database
 from app.core.idempotency import IdempotencyKeys
 from app.core.jobs import JobEvents, JobPoints, Jobs, Lifecycle

@@ -14,12 +14,12 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.bodies import Received, receive_file
 from app.api.container import Container
-from app.api.errors import UnprocessableError
-from app.api.filenames import label
-from app.api.idempotency import QUICK, Keeper, idempotent
-from app.api.pagination import ID_PATTERN
+from app.api.http.bodies import Received, receive_file
+from app.api.http.errors import UnprocessableError
+from app.api.http.filenames import label
+from app.api.http.idempotency import QUICK, Keeper, idempotent
+from app.api.http.pagination import ID_PATTERN
 from app.api.scratch import workspace
 from app.core.clock import utc_now
 from app.core.errors import GoneError, NotFoundError

@@ -43,7 +43,7 @@ def compress(
     are. Several values of --sparsity or --clusters make several points; the selected one's bundle is written.
     """
     from app.console.progress import Bar
-    from cnet.compress import compress_file
+    from cnet.pipeline.local import compress_file
     from cnet.report import metrics, table
     from cnet.spec import JobSpec
 
@@ -79,8 +79,8 @@ def unpack(
     A bundle holds no graph: an .onnx file has the tensors alone, unless --like names a file to take the graph from.
     """
     from cnet.bundle import open_bundle
-    from cnet.convert import format_of
-    from cnet.convert import unpack as write
+    from cnet.bundle.convert import format_of
+    from cnet.bundle.convert import unpack as write
 
     kind = format_of(out)
     _check_readable(bundle)
@@ -137,7 +137,7 @@ def _shown(value: Any) -> str:
 
 
 def _about_checkpoint(file: Path) -> dict[str, Any]:
-    from cnet.checkpoint import read_checkpoint
+    from cnet.formats import read_checkpoint
 
     checkpoint = read_checkpoint(file)
     weights = checkpoint.weights

@@ -1,4 +1,4 @@
-"""The service's own errors. They carry no HTTP status: ``app.api.problems`` holds the one table.
+"""The service's own errors. They carry no HTTP status: ``app.api.http.problems`` holds the one table.
 
 ServiceError
 ├── NotFoundError          no such object, or another owner's

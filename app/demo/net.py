@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from app.demo import recipe
-from cnet.checkpoint import read_checkpoint
-from cnet.convert import write_model
+from cnet.bundle.convert import write_model
+from cnet.data import DATASETS
+from cnet.formats import read_checkpoint
+from cnet.models import ARCHITECTURES
 from cnet.observer import Silent
-from cnet.training.architectures import ARCHITECTURES
 from cnet.training.config import Training
-from cnet.training.datasets import DATASETS
 from cnet.training.stage import Stage
 from cnet.training.trainer import Trainer
 

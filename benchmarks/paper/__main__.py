@@ -16,7 +16,7 @@ from benchmarks.paper.jobs import digests
 from benchmarks.paper.results import Results
 from benchmarks.paper.run import run
 from benchmarks.paper.work import Place
-from cnet.training.architectures import ARCHITECTURES
+from cnet.models import ARCHITECTURES
 
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "paper"
 

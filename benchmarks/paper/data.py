@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cnet.training.datasets import DATASETS, Dataset
+from cnet.data import DATASETS, Dataset
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 DEBIAN = Path("/usr/share/datasets/fashion-mnist")  # where the package dataset-fashion-mnist puts its files

@@ -17,8 +17,8 @@ from benchmarks.paper.jobs import Job
 from benchmarks.paper.results import Results
 from benchmarks.paper.work import Place
 from cnet.bundle import open_bundle
+from cnet.models import ARCHITECTURES
 from cnet.spec import JobSpec
-from cnet.training.architectures import ARCHITECTURES
 from cnet.training.config import Training
 from cnet.weights import Weights
 

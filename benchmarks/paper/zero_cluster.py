@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.peers import npz
-from cnet.encode import ENCODERS
+from cnet.coding import ENCODERS
 from cnet.symbols import Symbols
 
 Shapes = list[tuple[int, ...]]

@@ -98,7 +98,7 @@ class Cnet(Method):
 
     def _loss(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> torch.Tensor | None:
         """The compressibility loss times its strength; None where that is zero."""
-        from cnet.training import compressibility
+        from cnet.methods.losses import compressibility
 
         if self.layers is not None:
             strengths = self._by_layer(tuple(weights))
@@ -112,7 +112,7 @@ class Cnet(Method):
         """Of the network-wide loss and the decay; None for the layer-wise loss."""
         import torch
 
-        from cnet.training import compressibility
+        from cnet.methods.losses import compressibility
 
         strength = self.strength(moment.epoch)
         parts: list[torch.Tensor] = list(weights.values())

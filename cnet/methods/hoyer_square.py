@@ -33,6 +33,6 @@ class HoyerSquare(FixedStrength):
         """Σ (‖wᵢ‖₁/‖wᵢ‖₂)²."""
         import torch
 
-        from cnet.training.compressibility import compressibility
+        from cnet.methods.losses.compressibility import compressibility
 
         return torch.stack([compressibility((weight,)) for weight in weights]).square().sum()

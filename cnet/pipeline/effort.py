@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cnet.data import Dataset
 from cnet.observer import Observer
 from cnet.pipeline.plan import TrainingPlan
 from cnet.search import Grid
 from cnet.spec import JobSpec
-from cnet.training.datasets import Dataset
 
 _TRAIN_IMAGE = 3.0
 _PRUNE, _QUANTIZE, _ENCODE = 10.0, 30.0, 50.0

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cnet.mapped import chunks
+from cnet.arrays import chunks
+from cnet.data import Dataset
 from cnet.search import open_document
 from cnet.spec import JobSpec
-from cnet.training.datasets import Dataset
 from cnet.weights import Weights
 
 STATE_VERSION = 2

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from cnet.data import Dataset
 from cnet.observer import Observer, Silent
 from cnet.points import BaselineResult, Point
-from cnet.training.datasets import Dataset
 from cnet.weights import Weights
 
 

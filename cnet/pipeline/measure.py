@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cnet import dtypes, mapped, sizes
+from cnet import arrays, dtypes, measures
 from cnet.bundle import BundleSizes
 from cnet.errors import CheckpointError
 from cnet.points import BaselineResult, LayerResult, PartBytes, Point
@@ -29,8 +29,8 @@ def baseline_result(weights: Weights, accuracy: float | None, loss: float | None
         accuracy=accuracy,
         loss=loss,
         raw_bytes=weights.raw_bytes,
-        npz_bytes=sizes.npz_bytes(weights),
-        compressible_npz_bytes=sizes.npz_vector_bytes(_vector_parts(weights), weights.compressible_parameters),
+        npz_bytes=measures.npz_bytes(weights),
+        compressible_npz_bytes=measures.npz_vector_bytes(_vector_parts(weights), weights.compressible_parameters),
         parameters=weights.parameters,
         compressible_parameters=weights.compressible_parameters,
     )
@@ -40,7 +40,7 @@ def _vector_parts(weights: Weights) -> Iterator[npt.NDArray[np.generic]]:
     """w_net in parts, none of which is held."""
     for name in weights.compressible:
         tensor = weights[name]
-        yield from (dtypes.widen(part, tensor.dtype) for part in mapped.chunks(tensor.data, _PART))
+        yield from (dtypes.widen(part, tensor.dtype) for part in arrays.chunks(tensor.data, _PART))
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ def quality(
         loss=loss,
         sparsity=_sparsity(stored.vector()),
         clusters=symbols.clusters,
-        label_entropy=sizes.label_entropy(symbols),
-        mse=sizes.mse(original, vector),
+        label_entropy=measures.label_entropy(symbols),
+        mse=measures.mse(original, vector),
         layers=tuple(_layers(original, stored, decoded, symbols)),
     )
 
@@ -168,9 +168,9 @@ def _layers(original: Vector, stored: Weights, decoded: Weights, symbols: Symbol
             parameters=len(keep),
             kept=int(np.count_nonzero(numbers[place])),
             sparsity=_sparsity(numbers[place]),
-            mse=sizes.mse(original[part], vector[part]),
+            mse=measures.mse(original[part], vector[part]),
             clusters=None if labels is None else len(np.unique(labels)),
-            label_entropy=sizes.label_entropy(Symbols(keep, labels, symbols.centroids)),
+            label_entropy=measures.label_entropy(Symbols(keep, labels, symbols.centroids)),
         )
 
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from cnet.data import Dataset
 from cnet.errors import TrainingError
+from cnet.models.match import check_match
 from cnet.observer import Observer
 from cnet.pipeline.plan import TrainingPlan
 from cnet.prune import Curvature, Pruner
 from cnet.quantize import Quantizer
 from cnet.spec import Preprocess
 from cnet.symbols import Symbols
-from cnet.training.datasets import Dataset
-from cnet.training.match import check_match
 from cnet.weights import Selection, Weights
 
 if TYPE_CHECKING:

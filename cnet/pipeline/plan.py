@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from cnet.encode import Encoder
+from cnet.coding import Encoder
 from cnet.methods import Method
+from cnet.models import Architecture
 from cnet.prune import Pruner
 from cnet.spec import JobSpec
-from cnet.training.architectures import Architecture
 from cnet.training.config import Recover, Schedule, Training
 from cnet.transform import Transform
 from cnet.weights import Selection

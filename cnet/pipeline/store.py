@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cnet.checkpoint.canonical import read_canonical, write_canonical
+from cnet.formats.canonical import read_canonical, write_canonical
 from cnet.products import factored
 from cnet.weights import Product, Selection, Weights
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cnet.bundle import open_bundle, write_bundle
-from cnet.bundle_write import add_notes
-from cnet.encode import SegmentEncoder
+from cnet.bundle.writer import add_notes
+from cnet.coding import SegmentEncoder
 from cnet.errors import SpecError
 from cnet.observer import check_stop
 from cnet.pipeline import advice, measure
@@ -18,12 +18,12 @@ from cnet.pipeline.measure import Quality, Request
 from cnet.pipeline.plan import Plan
 from cnet.pipeline.session import Session
 from cnet.pipeline.store import publish
+from cnet.pipeline.streaming import StreamedSymbols, StreamedVector
+from cnet.pipeline.streaming.quality import Tally, check_others, layer_result, measured
+from cnet.pipeline.streaming.symbols import Kept
 from cnet.points import BaselineResult, Point
 from cnet.search import Grid
 from cnet.spec import JobSpec
-from cnet.streaming import StreamedSymbols, StreamedVector
-from cnet.streaming.quality import Tally, check_others, layer_result, measured
-from cnet.streaming.symbols import Kept
 from cnet.weights import Weights
 
 STREAMED_BYTES = 2**25

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from cnet.arrays import picked
 from cnet.errors import SpecError
-from cnet.picked import picked
+from cnet.measures import entropy
 from cnet.registry import Part, Registry
-from cnet.sizes import entropy
 from cnet.symbols import Symbols
 
 NORMAL_BITS = 2.05

@@ -1,6 +1,6 @@
 """Choosing grid points for the weights of one segment: least error + mu * bits, along trellis paths or one by one.
 
-Units: the grid's step d is 1; a weight's points are 2k, or 2k - 1 and 0 in a trellis' odd states (``cnet.trellis``).
+Units: the grid's step d is 1; a weight's points are 2k, or 2k - 1 and 0 in a trellis' odd states.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cnet.encode import _fit, _segment
-from cnet.encode._lanes import KindT, from_lanes, lanes, to_lanes
-from cnet.encode._layout import Piece
-from cnet.encode._walk import GAINS, steps
+from cnet.coding.compact import fit, segment
+from cnet.coding.compact.lanes import KindT, from_lanes, lanes, to_lanes
+from cnet.coding.compact.layout import Piece
+from cnet.coding.compact.walk import GAINS, steps
 from cnet.quantize._rate import Rates
 from cnet.quantize._viterbi import cheapest
 
@@ -72,9 +72,9 @@ class Chooser:
         return multiples
 
     def _fields(self, pieces: Sequence[Piece], magnitudes: Ints) -> list[Bytes]:
-        parts = _segment.by_piece(pieces, magnitudes)
-        levels = _fit.start(pieces, parts)
-        _fit.improve(pieces, levels, [_segment.kinds_of(part) for part in parts])
+        parts = segment.by_piece(pieces, magnitudes)
+        levels = fit.start(pieces, parts)
+        fit.improve(pieces, levels, [segment.kinds_of(part) for part in parts])
         return [level.field() for level in levels]
 
     def _along_paths(self, pieces: Sequence[Piece], choice: _Branches, keep: Bools) -> tuple[Ints, Bytes]:
@@ -142,7 +142,7 @@ class _Branches:
 
 def _contexts(pieces: Sequence[Piece], fields: Sequence[Bytes], magnitudes: Ints) -> Bytes:
     """The contexts that the coder would use for these magnitudes, without regard to the trellis."""
-    expected = _segment.expected_sizes(fields, _segment.by_piece(pieces, magnitudes))
+    expected = segment.expected_sizes(fields, segment.by_piece(pieces, magnitudes))
     contexts = np.empty(len(magnitudes), np.uint8)
     for members, group in lanes(pieces, fields, long=False):
         known = to_lanes(_pick(pieces, members, magnitudes), group.levels.shape[1]).astype(np.int32, copy=False)

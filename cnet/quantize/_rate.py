@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cnet.encode._levels import LEVELS
-from cnet.encode._walk import bucket_of, first_of, place_bits
+from cnet.coding.compact.levels import LEVELS
+from cnet.coding.compact.walk import bucket_of, first_of, place_bits
 
 Ints = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]

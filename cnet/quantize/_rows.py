@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.encode._values import numbered
-from cnet.local import Scales, rows_of
+from cnet.coding.compact.values import numbered
 from cnet.quantize._scope import Layered
 from cnet.quantize._sizes import magnitudes
+from cnet.reconstruction import Scales, rows_of
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]

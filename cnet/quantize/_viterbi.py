@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from cnet.trellis import transitions
+from cnet.coding.trellis import transitions
 
 Costs = npt.NDArray[np.float32]
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.encode._values import numbered
+from cnet.coding.compact.values import numbered
 from cnet.quantize._base import QUANTIZERS, Codebook
 from cnet.quantize._rows import Rows, RowScoped
 from cnet.quantize._sizes import chunks, magnitudes

@@ -3,7 +3,7 @@
 Where labels are entropy-coded, a uniform grid beats the centroids of k-means at equal error (Gish and Pierce,
 "Asymptotically efficient quantizing", IEEE Trans. Inf. Theory 14/5, 1968). Each weight takes the grid point of least
 (error^2 + mu * bits), bits being those of the compact encoder's tables in the weight's own context, so that the zone
-around 0 is wide where zeros are cheap. With a trellis (``cnet.trellis``) weights take points of two interleaved grids
+around 0 is wide where zeros are cheap. With a trellis weights take points of two interleaved grids
 in turns, which saves another tenth of a bit a weight.
 """
 
@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.encode._layout import segments
-from cnet.encode._values import Grid, numbered
+from cnet.coding.compact.layout import segments
+from cnet.coding.compact.values import Grid, numbered
+from cnet.measures import entropy
 from cnet.quantize._base import NORMAL_BITS, QUANTIZERS, Codebook
 from cnet.quantize._choice import MOST, Chooser
 from cnet.quantize._sensitive import Sensitive, Singles
 from cnet.quantize._sizes import magnitudes
-from cnet.sizes import entropy
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]

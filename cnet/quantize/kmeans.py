@@ -23,7 +23,7 @@ from cnet.quantize._intervals import cluster
 from cnet.quantize._nearest import nearest, used
 from cnet.quantize._points import Points
 from cnet.quantize._scope import Scoped
-from cnet.sweep import Sweep
+from cnet.registry import Sweep
 
 Floats = npt.NDArray[np.floating]
 

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.encode._values import Grid, numbered, typed
+from cnet.coding.compact.values import Grid, numbered, typed
 from cnet.errors import SpecError
 from cnet.quantize._base import QUANTIZERS, Codebook, Parts
 from cnet.quantize._rows import Rows, RowScoped
 from cnet.quantize._sizes import chunks, magnitudes
-from cnet.sweep import Sweep
+from cnet.registry import Sweep
 
 Bits = Annotated[int, Field(ge=1, le=8)]
 Sizes = npt.NDArray[np.float64]

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.encode._values import Grid, numbered
-from cnet.local import Dither
+from cnet.coding.compact.values import Grid, numbered
 from cnet.quantize._base import NORMAL_BITS, QUANTIZERS, Codebook, Quantizer
 from cnet.quantize._sizes import chunks, magnitudes
+from cnet.reconstruction import Dither
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from cnet.encode import ENCODERS
+from cnet.coding import ENCODERS
 from cnet.prune import Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
 from cnet.search.surrogate import Places

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cnet.training.layers import (
+from cnet.models.layers import (
     BatchNorm,
     Chain,
     Conv,

@@ -11,9 +11,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from cnet.data import Dataset
 from cnet.errors import DatasetError, SpecError
 from cnet.training.config import Augment, Preprocess
-from cnet.training.datasets import Dataset
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from cnet.local import Dither
+from cnet.reconstruction import Dither
 from cnet.symbols import Symbols
 from cnet.training.recover import Fixed
 

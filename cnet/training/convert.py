@@ -12,10 +12,10 @@ from torch import nn
 from torch.nn.utils.parametrize import register_parametrization
 
 from cnet import dtypes
+from cnet.models import Architecture
+from cnet.models.match import check_match, mismatch, output_count
 from cnet.products import shape_of
-from cnet.training.architectures import Architecture
 from cnet.training.assemble import assemble
-from cnet.training.match import check_match, mismatch, output_count
 from cnet.weights import Selection, Tensor, Weights
 
 Array = npt.NDArray[np.generic]

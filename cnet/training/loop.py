@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.nn import Parameter
 
 from cnet.errors import TrainingError
+from cnet.methods.losses.compressibility import compressibility
 from cnet.observer import Observer, check_stop
 from cnet.training import state
 from cnet.training.batches import Images, batch_count, epoch_batches, generator
-from cnet.training.compressibility import compressibility
 from cnet.training.hooks import Hooks
 from cnet.training.optimize import learning_rate, make_optimizer
 from cnet.training.recover import Free

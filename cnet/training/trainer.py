@@ -10,17 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cnet.data import Dataset
 from cnet.errors import TrainingError
+from cnet.models import Architecture
 from cnet.observer import Observer, Silent
 from cnet.prune import Curvature
 from cnet.symbols import Symbols
 from cnet.training import batches, convert, evaluate
-from cnet.training.architectures import Architecture
 from cnet.training.batch_norm import merged, reestimate
 from cnet.training.centroids import Shared, sorted_symbols
 from cnet.training.config import Preprocess, Training
 from cnet.training.curvature import fisher_diagonal
-from cnet.training.datasets import Dataset
 from cnet.training.device import choose_device, laid_out, memory_errors, numerics
 from cnet.training.evaluate import Evaluation
 from cnet.training.gradual import Growing

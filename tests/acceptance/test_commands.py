@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cnet.checkpoint import read_checkpoint
 from cnet.client import Client
+from cnet.formats import read_checkpoint
 from tests.acceptance.service import Up, cnet
 from tests.acceptance.test_jobs import TINY
 

@@ -48,7 +48,7 @@ def kill(up: Up, part: str) -> None:
     raise AssertionError(f"no process of {part}")
 
 
-@pytest.mark.parametrize("part", ["worker.runner", "worker.celery_app", "valkey-server", "app.up.serve"])
+@pytest.mark.parametrize("part", ["worker.run.runner", "worker.celery_app", "valkey-server", "app.up.serve"])
 def test_what_is_killed_comes_back_and_the_job_goes_on(up: Up, undisturbed: list[str], part: str) -> None:
     """Runner, worker, queue, API, each once, after the third epoch; the log says from where the job went on."""
     with up.client() as client:
@@ -60,5 +60,5 @@ def test_what_is_killed_comes_back_and_the_job_goes_on(up: Up, undisturbed: list
         log = client.logs(job["id"])
 
     assert found == undisturbed
-    lost = part in ("worker.runner", "worker.celery_app")
+    lost = part in ("worker.run.runner", "worker.celery_app")
     assert ("finetune: resumes after epoch" in log) == lost

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cnet.checkpoint import read_checkpoint
+from cnet.formats import read_checkpoint
 from cnet.weights import Weights
 from tests.acceptance.service import Up
 from tests.real_files import real_file

@@ -27,7 +27,7 @@ def test_dependencies_point_down() -> None:
         ("import cnet; from cnet.client import Client", {"torch", "fastapi", "sqlalchemy", "celery"}),
         ("from cnet.spec import JobSpec; JobSpec.model_json_schema()", {"torch", "sklearn"}),
         ("import app.main; app.main.create_app()", {"torch", "sklearn"}),
-        ("import worker.supervisor, worker.celery_app", {"torch", "sklearn", "fastapi"}),
+        ("import worker.run.supervisor, worker.celery_app", {"torch", "sklearn", "fastapi"}),
         ("import app.cli", {"torch", "numpy", "pydantic", "cnet", "fastapi", "sqlalchemy", "rich.progress"}),
     ],
 )

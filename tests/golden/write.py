@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from cnet import trellis
 from cnet.bundle import Bundle, open_bundle, write_bundle
-from cnet.encode import ENCODERS, compact
-from cnet.local import Dither, Scales
+from cnet.coding import ENCODERS, trellis
+from cnet.coding.compact import encoder as compact_encoder
+from cnet.reconstruction import Dither, Scales
 from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
 
@@ -115,7 +115,7 @@ def main(name: str) -> None:
         raise SystemExit(f"{path.name} exists, and golden bundles are never written again")
     weights, symbols = net_of(name)
     if name.endswith("quick"):
-        compact._WALK, compact._TRY_PLAIN = 0, -1  # the form of large nets, in a file that is not large
+        compact_encoder._WALK, compact_encoder._TRY_PLAIN = 0, -1  # the form of large nets, in a file that is not large
     encoder = ENCODERS.create(name.split("-")[1])
     write_bundle(path, weights, symbols, encoder, *notes_of(name))
     digests = json.loads(DIGESTS.read_text()) if DIGESTS.exists() else {}

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from app.api.catalogue import service
 from app.api.catalogue.schemas import Catalogue
 from app.api.dependencies import Core, documented
-from app.api.documents import PROBLEMS
+from app.api.http.documents import PROBLEMS
 
 router = APIRouter(prefix="/v1/catalogue", tags=["catalogue"], responses=PROBLEMS, dependencies=[documented])
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from app.core.settings import Settings
-from cnet.encode import ENCODERS
+from cnet.coding import ENCODERS
+from cnet.data import DATASETS
 from cnet.methods import METHODS
+from cnet.models import ARCHITECTURES
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
-from cnet.training.architectures import ARCHITECTURES
-from cnet.training.datasets import DATASETS
 from cnet.transform import TRANSFORMS
 
 

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.api.answers import json_answer
 from app.api.checkpoints import service
 from app.api.checkpoints.schemas import Checkpoint, CheckpointList, CheckpointQuery, TensorList
 from app.api.dependencies import Core, Owner, documented
-from app.api.documents import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY, binary
-from app.api.files import send_file
+from app.api.http.answers import json_answer
+from app.api.http.documents import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY, binary
+from app.api.http.files import send_file
+from app.api.http.pagination import PageParameters, page
 from app.api.objects import take_in
-from app.api.pagination import PageParameters, page
 from app.core.objects import StoredObject
 
 router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], responses=PROBLEMS, dependencies=[documented])

@@ -8,13 +8,13 @@ from typing import Any
 
 from app.api.checkpoints.schemas import CheckpointQuery
 from app.api.container import Container
-from app.api.filenames import attachment
-from app.api.files import Download, repr_digest
+from app.api.http.filenames import attachment
+from app.api.http.files import Download, repr_digest
 from app.api.objects import Intake, find
 from app.core.errors import ConflictError
 from app.core.objects import StoredObject
-from cnet.checkpoint.box import WEIGHTS_FILE
-from cnet.checkpoint.shards import refuse_lone_shard
+from cnet.formats.shards import refuse_lone_shard
+from cnet.sandbox import WEIGHTS_FILE
 
 
 def intake(core: Container, query: CheckpointQuery) -> Intake:

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.api.answers import json_answer
 from app.api.datasets import service
 from app.api.datasets.schemas import Dataset, DatasetList
 from app.api.dependencies import Core, Owner, documented
-from app.api.documents import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY
+from app.api.http.answers import json_answer
+from app.api.http.documents import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY
+from app.api.http.pagination import PageParameters, page
 from app.api.objects import UploadQuery, take_in
-from app.api.pagination import PageParameters, page
 from app.core.objects import StoredObject
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], responses=PROBLEMS, dependencies=[documented])

@@ -11,8 +11,8 @@ from app.api.container import Container
 from app.api.objects import Intake, find
 from app.core.errors import ConflictError, NotFoundError
 from app.core.objects import StoredObject
-from cnet.checkpoint.box import DATASET_FILE
-from cnet.training.datasets import DATASETS
+from cnet.data import DATASETS
+from cnet.sandbox import DATASET_FILE
 
 
 @dataclass(frozen=True)

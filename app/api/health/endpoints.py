@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.api.answers import json_answer
 from app.api.dependencies import Core
-from app.api.documents import PROBLEMS
 from app.api.health import service
 from app.api.health.schemas import Liveness, Readiness
-from app.api.problems import problem_response
+from app.api.http.answers import json_answer
+from app.api.http.documents import PROBLEMS
+from app.api.http.problems import problem_response
 
 router = APIRouter(tags=["health"], responses=PROBLEMS)
 

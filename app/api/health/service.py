@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.api.container import Container
-from app.api.problems import known_error
+from app.api.http.problems import known_error
 from app.api.scratch import free_bytes
 from app.core.db import migrate
 from app.core.errors import ServiceError, StorageFullError

@@ -14,10 +14,10 @@ from app.api.datasets.service import DatasetFacts
 from app.api.jobs.schemas import Estimate
 from cnet import dtypes
 from cnet.errors import Issue, SpecError
+from cnet.models import Architecture
+from cnet.models.match import check_match
 from cnet.search import Grid, open_document
 from cnet.spec import JobSpec
-from cnet.training.architectures import Architecture
-from cnet.training.match import check_match
 from cnet.weights import Selection, pruning_masks
 
 

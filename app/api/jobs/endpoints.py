@@ -11,17 +11,17 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
-from app.api.answers import json_answer
-from app.api.bodies import read_json
 from app.api.container import Container
 from app.api.dependencies import Core, Owner, documented
-from app.api.documents import IDEMPOTENCY_HEADER, JOB_BODY, PROBLEMS, binary
-from app.api.files import send_file
-from app.api.idempotency import Keeper, idempotent
+from app.api.http.answers import json_answer
+from app.api.http.bodies import read_json
+from app.api.http.documents import IDEMPOTENCY_HEADER, JOB_BODY, PROBLEMS, binary
+from app.api.http.files import send_file
+from app.api.http.idempotency import Keeper, idempotent
+from app.api.http.negotiation import prefers
+from app.api.http.pagination import page
 from app.api.jobs import service, watching
 from app.api.jobs.schemas import EventList, EventQuery, JobList, JobQuery, JobView, Validation, event_data
-from app.api.negotiation import prefers
-from app.api.pagination import page
 
 router = APIRouter(prefix="/v1", tags=["jobs"], responses=PROBLEMS, dependencies=[documented])
 

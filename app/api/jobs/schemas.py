@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, Field
 
-from app.api.pagination import ID_PATTERN, PageQuery
+from app.api.http.pagination import ID_PATTERN, PageQuery
 from app.core.clock import rfc3339
 from app.core.jobs import Event, Job
 from app.core.states import Status

@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy import Connection
 
 from app.api.container import Container
-from app.api.files import Download
+from app.api.http.files import Download
+from app.api.http.pagination import ID_PATTERN
 from app.api.jobs.checks import CheckedSpec, check, estimate, warnings
 from app.api.jobs.schemas import JobQuery, JobView, Validation
-from app.api.pagination import ID_PATTERN
 from app.core.clock import utc_now
 from app.core.errors import ConflictError, GoneError, NotFoundError, TooManyError
 from app.core.jobs import Job, NewJob

@@ -8,12 +8,12 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.api.answers import json_answer
 from app.api.dependencies import Core, Owner, documented
-from app.api.documents import PROBLEMS, binary
-from app.api.filenames import attachment
-from app.api.files import send_file
-from app.api.negotiation import prefers
+from app.api.http.answers import json_answer
+from app.api.http.documents import PROBLEMS, binary
+from app.api.http.filenames import attachment
+from app.api.http.files import send_file
+from app.api.http.negotiation import prefers
 from app.api.results import service
 from app.api.results.models import Models
 from app.api.results.schemas import Metrics, ModelQuery, PointQuery, Results

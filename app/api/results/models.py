@@ -7,10 +7,10 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from app.api.errors import UnprocessableError
+from app.api.http.errors import UnprocessableError
 from app.api.scratch import check_space, workspace
 from cnet.bundle import open_bundle
-from cnet.convert import unpack
+from cnet.bundle.convert import unpack
 from cnet.errors import CnetError
 
 FORMATS = ("safetensors", "npz", "onnx")

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from app.api.container import Container
-from app.api.errors import UnprocessableError
-from app.api.filenames import attachment
-from app.api.files import Download, repr_digest
+from app.api.http.errors import UnprocessableError
+from app.api.http.filenames import attachment
+from app.api.http.files import Download, repr_digest
 from app.api.jobs.schemas import with_bundle_url
 from app.api.jobs.service import get
 from app.api.results.models import FORMATS, Models

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cnet import dtypes
 from cnet.bundle import Bundle, open_bundle, write_bundle
-from cnet.encode import ENCODERS
+from cnet.coding import ENCODERS
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
 from cnet.symbols import Symbols

@@ -12,9 +12,9 @@ import pytest
 
 from cnet import dtypes
 from cnet.bundle import open_bundle, write_bundle
-from cnet.bundle_json import parse
-from cnet.bundle_manifest import Manifest
-from cnet.encode import ENCODERS
+from cnet.bundle.document import parse
+from cnet.bundle.manifest import Manifest
+from cnet.coding import ENCODERS
 from cnet.errors import BundleError
 from cnet.products import expanded, factored, multiplied, spans
 from cnet.symbols import Symbols

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from cnet import sizes
-from cnet.local import Dither
+from cnet import measures
 from cnet.quantize import QUANTIZERS
+from cnet.reconstruction import Dither
 from cnet.weights import Tensor, Weights
 from tests.real_files import real_file
 from tests.unit.cnet.nets import assert_same_bits, bundled, compress
@@ -37,7 +37,7 @@ def test_codebooks_are_within_half_a_percent_of_the_known_optimum(
     vector = resnet.vector()
     decoded = compress(resnet, 0, clusters).vector()
 
-    assert sizes.mse(vector, decoded) / np.mean(vector.astype(np.float64) ** 2) <= 1.005 * optimum
+    assert measures.mse(vector, decoded) / np.mean(vector.astype(np.float64) ** 2) <= 1.005 * optimum
 
 
 @pytest.mark.parametrize(("sparsity", "clusters"), [(0.9, 16), (0.9, 256), (0.0, None)])
@@ -78,7 +78,7 @@ def test_dithered_and_scaled_weights_have_the_errors_that_they_should(tmp_path: 
             ("binary", "binary", {"scope": "channel"}, None),
         )
     }
-    errors = {name: sizes.mse(vector, symbols.vector()) for name, symbols in made.items()}
+    errors = {name: measures.mse(vector, symbols.vector()) for name, symbols in made.items()}
 
     assert isinstance(made["dither"].local, Dither)
     assert errors["dither"] == pytest.approx(made["dither"].local.step ** 2 / 12, rel=0.01)

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from cnet.bundle_manifest import Other
-from cnet.encode import ENCODERS
+from cnet.bundle.manifest import Other
+from cnet.coding import ENCODERS
 from cnet.errors import SpecError
-from cnet.issues import issues_of
 from cnet.methods import METHODS
 from cnet.methods.cnet import Ramp
 from cnet.prune import PRUNERS, Gradual
@@ -19,6 +18,7 @@ from cnet.quantize import QUANTIZERS
 from cnet.registry import Asked, Registry
 from cnet.spec import JobSpec
 from cnet.training.config import Augment, Baseline, Distill, Optimizer, Recover, Schedule, Training
+from cnet.validation import issues_of
 
 TRAINED: dict[str, Any] = {"architecture": {"name": "resnet20"}, "dataset": "digits"}
 ALONE: dict[str, Any] = {"checkpoint": "ckpt_1"}

@@ -10,10 +10,10 @@ from safetensors.numpy import load
 
 from app.core.clock import utc_now
 from app.core.db.tables import checkpoints
-from cnet.protobuf import block, number
+from cnet.formats.onnx.protobuf import block, number
 from tests.api_bench import Bench, add_checkpoint, add_job, architecture_weights, npz, small_weights
 from tests.real_files import real_file
-from tests.unit.app.api.test_problems import check_problem
+from tests.unit.app.api.http.test_problems import check_problem
 
 FIELDS = {
     *("id", "filename", "format", "sha256", "size_bytes", "tensors", "parameters", "compressible_parameters", "dtypes"),

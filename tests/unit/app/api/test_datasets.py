@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cnet.training.datasets import DATASETS
+from cnet.data import DATASETS
 from tests.api_bench import Bench, add_job, npz, small_dataset
-from tests.unit.app.api.test_problems import check_problem
+from tests.unit.app.api.http.test_problems import check_problem
 
 
 def test_upload_and_read_back(bench: Bench) -> None:

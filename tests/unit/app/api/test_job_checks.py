@@ -10,7 +10,7 @@ import pytest
 
 from cnet.weights import Tensor, Weights
 from tests.api_bench import Bench, add_checkpoint, architecture_weights, lenet, npz, small_dataset
-from tests.unit.app.api.test_problems import check_problem
+from tests.unit.app.api.http.test_problems import check_problem
 
 BAD_SPECS: list[tuple[dict[str, Any], list[Any], str]] = [
     ({"sparsity": 0.9}, ["sparsity"], "no such field"),

@@ -20,7 +20,7 @@ from tests.api_bench import (
     lenet,
 )
 from tests.unit.app.api.conftest import Start
-from tests.unit.app.api.test_problems import check_problem
+from tests.unit.app.api.http.test_problems import check_problem
 
 FIELDS = {
     *("id", "name", "labels", "status", "phase", "progress", "spec", "created_at", "queued_at", "started_at"),

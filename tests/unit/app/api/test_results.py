@@ -19,9 +19,9 @@ from app.api.results.models import Models
 from app.core.jobs import Job
 from app.core.states import Status
 from cnet.bundle import Bundle, open_bundle
-from cnet.convert import unpack
+from cnet.bundle.convert import unpack
 from tests.api_bench import Bench, add_baseline, add_job, add_point, claim, finish
-from tests.unit.app.api.test_problems import check_problem
+from tests.unit.app.api.http.test_problems import check_problem
 
 
 def done(bench: Bench, name: str | None = None, points: int = 2) -> Job:
@@ -146,7 +146,7 @@ def test_model_as_onnx(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     assert b"weight" in bench.client.get(url).content
     assert bench.client.get(url).headers["content-disposition"].endswith('.onnx"')
 
-    monkeypatch.setattr("cnet.onnx_model._MOST_BYTES", 10)
+    monkeypatch.setattr("cnet.formats.onnx.writer._MOST_BYTES", 10)
     problem = check_problem(bench.client.get(f"{url}&point=0"), 422, "unsupported_format")
     assert "safetensors" in problem["detail"]
 

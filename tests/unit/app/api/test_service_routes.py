@@ -10,18 +10,18 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import event
 
-from app.api.negotiation import prefers
+from app.api.http.negotiation import prefers
 from app.core.db import migrate
 from app.core.db.engine import Database
 from app.core.errors import ForbiddenError, SchemaVersionError
 from app.core.queue import MemoryQueue
 from app.core.settings import Settings
 from app.main import create_app
-from cnet.encode import ENCODERS
-from cnet.training.architectures import ARCHITECTURES
+from cnet.coding import ENCODERS
+from cnet.models import ARCHITECTURES
 from tests.api_bench import Bench, small_weights
 from tests.unit.app.api.conftest import Start
-from tests.unit.app.api.test_problems import check_problem, no_room_for_the_log_index
+from tests.unit.app.api.http.test_problems import check_problem, no_room_for_the_log_index
 
 
 def test_alive_and_ready(bench: Bench) -> None:

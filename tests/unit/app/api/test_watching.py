@@ -12,7 +12,7 @@ import pytest
 from app.api.jobs.watching import event_stream, wait_for_change
 from app.core.states import Status
 from tests.api_bench import DISCONNECT, Bench, add_job, add_point, claim, finish, piece, raw
-from tests.unit.app.api.test_problems import check_problem
+from tests.unit.app.api.http.test_problems import check_problem
 
 
 def parse(stream: str) -> list[dict[str, Any]]:

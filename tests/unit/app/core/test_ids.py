@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from app.api.pagination import ID_PATTERN
+from app.api.http.pagination import ID_PATTERN
 from app.core.ids import new_id
 
 

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from cnet.errors import SpecError
 from cnet.methods import METHODS, Moment
 from cnet.methods.cnet import Cnet
-from cnet.training.compressibility import compressibility
+from cnet.methods.losses.compressibility import compressibility
 
 
 def method(**given: Any) -> Cnet:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cnet.checkpoint import read_checkpoint
 from cnet.errors import CheckpointError, SpecError
+from cnet.formats import read_checkpoint
 from cnet.methods._proximal import critical_point, thinned
 from cnet.pipeline import Inputs, Outcome, SilentRun, run
 from cnet.weights import Tensor, Weights

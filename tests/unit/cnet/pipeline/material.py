@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from cnet.data import Dataset
 from cnet.pipeline import Inputs, Outcome, run
 from cnet.points import BaselineResult, Point
 from cnet.spec import JobSpec
-from cnet.training.datasets import Dataset
 from cnet.weights import Tensor, Weights
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from cnet.bundle import open_bundle
+from cnet.data import DATASETS
 from cnet.pipeline import Inputs, SilentRun, run
 from cnet.spec import JobSpec
-from cnet.training.datasets import DATASETS
 from cnet.weights import Weights
 
 DIGITS = DATASETS.create("digits").load()

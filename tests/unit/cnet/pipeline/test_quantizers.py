@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from cnet.bundle import open_bundle
-from cnet.encode import ENCODERS
-from cnet.local import Dither
-from cnet.sizes import label_entropy
+from cnet.coding import ENCODERS
+from cnet.measures import label_entropy
+from cnet.reconstruction import Dither
 from cnet.training.trainer import Trainer
 from tests.unit.cnet.pipeline.material import (
     blobs,

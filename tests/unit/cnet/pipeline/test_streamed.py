@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from cnet.bundle import open_bundle
-from cnet.checkpoint.canonical import read_canonical, write_canonical
 from cnet.errors import SpecError
+from cnet.formats.canonical import read_canonical, write_canonical
 from cnet.pipeline import Inputs, Outcome, run, streamed
+from cnet.pipeline.streaming import vector
 from cnet.quantize import kmeans
 from cnet.spec import JobSpec
-from cnet.streaming import vector
 from cnet.weights import Weights
 from tests.unit.cnet.nets import tensor
 from tests.unit.cnet.pipeline.material import Recorder, blobs, random_weights, training_spec, weights_spec

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cnet.bundle import open_bundle
+from cnet.data import Dataset
 from cnet.errors import ArchitectureMismatchError, CnetError, ConstraintNotMetError, DatasetError
 from cnet.pipeline import Inputs, Outcome, SilentRun, run
-from cnet.training.datasets import Dataset
 from cnet.training.trainer import Trainer
 from tests.unit.cnet.pipeline.material import (
     Recorder,

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cnet import dtypes, sizes
+from cnet import dtypes, measures
 from cnet.bundle import open_bundle
-from cnet.checkpoint import read_checkpoint
 from cnet.errors import CheckpointError, ConstraintNotMetError, SpecError
+from cnet.formats import read_checkpoint
 from cnet.pipeline import Inputs, SilentRun, run
 from cnet.pipeline.identity import spec_document, weights_digest
 from cnet.weights import Tensor, Weights
@@ -37,7 +37,7 @@ def test_point_tells_the_truth_about_its_file(tmp_path: Path) -> None:
         decoded = open_bundle(path).weights().vector()
         assert point.sha256 == hashlib.sha256(content).hexdigest()
         assert point.bytes.total == len(content)
-        assert point.ratio == sizes.npz_bytes(weights) / len(content)
+        assert point.ratio == measures.npz_bytes(weights) / len(content)
         assert point.sparsity == np.mean(decoded == 0) == round(point.sparsity_requested * len(decoded)) / len(decoded)
         assert point.mse == pytest.approx(np.mean((decoded.astype(np.float64) - weights.vector()) ** 2))
         assert len(np.unique(decoded[decoded != 0])) == point.clusters

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cnet.encode import ENCODERS
-from cnet.encode._values import grid_of
+from cnet.coding import ENCODERS
+from cnet.coding.compact.values import grid_of
 from cnet.errors import CheckpointError
 from cnet.quantize import QUANTIZERS
 from cnet.symbols import Symbols

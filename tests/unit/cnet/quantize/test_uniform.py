@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cnet.errors import CheckpointError, SpecError
-from cnet.local import Scales
 from cnet.quantize import QUANTIZERS
+from cnet.reconstruction import Scales
 
 
 @pytest.mark.parametrize("bits", range(1, 9))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cnet.errors import CheckpointError
-from cnet.local import Dither
 from cnet.quantize import QUANTIZERS
+from cnet.reconstruction import Dither
 from cnet.symbols import Symbols
 
 

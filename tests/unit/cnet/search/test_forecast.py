@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cnet.bundle import write_bundle
-from cnet.encode import ENCODERS
+from cnet.coding import ENCODERS
 from cnet.pipeline.measure import baseline_result
 from cnet.prune import PRUNERS
 from cnet.search import Forecast, Grid

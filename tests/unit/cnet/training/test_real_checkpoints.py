@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from cnet.training.architectures import ARCHITECTURES
-from cnet.training.datasets import Dataset
-from cnet.training.match import check_match
+from cnet.data import Dataset
+from cnet.models import ARCHITECTURES
+from cnet.models.match import check_match
 from cnet.training.trainer import Trainer
 from cnet.weights import Tensor, Weights
 from tests.real_files import real_file

@@ -15,7 +15,7 @@ from torch.nn import Parameter
 
 from cnet.errors import StoppedError
 from cnet.methods import METHODS
-from cnet.training.architectures import ARCHITECTURES
+from cnet.models import ARCHITECTURES
 from cnet.training.config import Optimizer
 from cnet.training.hooks import Hooks
 from cnet.training.loop import Tally

@@ -12,8 +12,8 @@ import torch
 from cnet import dtypes
 from cnet.errors import ArchitectureMismatchError, DatasetError, SpecError, StoppedError, TrainingError
 from cnet.methods import METHODS
+from cnet.models import ARCHITECTURES
 from cnet.training import convert, device
-from cnet.training.architectures import ARCHITECTURES
 from cnet.training.config import Augment, Optimizer, Preprocess
 from cnet.training.recover import Pinned
 from cnet.training.trainer import Stage

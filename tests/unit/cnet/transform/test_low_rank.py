@@ -12,12 +12,12 @@ import torch
 from pydantic import ValidationError
 
 from cnet.bundle import open_bundle
-from cnet.checkpoint import read_checkpoint
 from cnet.errors import CheckpointError
+from cnet.formats import read_checkpoint
+from cnet.models import ARCHITECTURES
 from cnet.pipeline import Inputs, Outcome, SilentRun, run
 from cnet.products import expanded
 from cnet.training import convert
-from cnet.training.architectures import ARCHITECTURES
 from cnet.transform.low_rank import LowRank
 from cnet.weights import Selection, Tensor, Weights
 from tests.real_files import real_file

@@ -1,0 +1,1 @@
+"""HTTP itself: bodies, files, problems, pages of lists."""

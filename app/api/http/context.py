@@ -1,0 +1,65 @@
+"""The outermost layer: gives each request an id, and turns what nobody caught into a problem."""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.api.http.problems import fault_response, known_problem
+
+logger = logging.getLogger(__name__)
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class RequestContext:
+    """ASGI middleware. A client's own ``X-Request-Id`` is kept where it is short and plain."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As ASGI has it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(scope)
+        scope.setdefault("state", {})["request_id"] = request_id
+        started = False
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                headers = MutableHeaders(scope=message)
+                headers["X-Request-Id"] = request_id
+                headers.setdefault("X-Content-Type-Options", "nosniff")
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_id)
+        except ClientDisconnect:
+            logger.info("%s %s: the client went away (%s)", scope["method"], scope["path"], request_id)
+        except Exception as error:
+            if started:  # too late for a problem: the connection is cut, so that no client takes it for whole
+                raise
+            await _answer(Request(scope), error)(scope, receive, send_with_id)
+
+
+def _answer(request: Request, error: Exception) -> ASGIApp:
+    known = known_problem(request, error)
+    if known is not None:
+        return known
+    request_id = request.state.request_id
+    logger.error("%s %s failed (%s)", request.method, request.url.path, request_id, exc_info=error)
+    return fault_response(request)
+
+
+def _request_id(scope: Scope) -> str:
+    given = Headers(scope=scope).get("x-request-id", "")
+    return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)

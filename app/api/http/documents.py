@@ -1,0 +1,88 @@
+"""What the API's documentation says beyond the types: bodies, problems, the job specification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from app.api.http.problems import MEDIA_TYPE, Problem
+from cnet.spec import JobSpec
+
+_REFERENCE = "#/components/schemas/{model}"
+
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "A problem (RFC 9457): every 4xx and 5xx.",
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+}
+"""Responses that every route has."""
+
+UPLOAD_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                }
+            },
+        },
+    }
+}
+"""The body of an upload: the file itself, or a form with one part ``file``."""
+
+JOB_EXAMPLE: dict[str, Any] = {
+    "checkpoint": "ckpt_1",
+    "prune": {"name": "magnitude", "sparsity": [0.8, 0.9]},
+    "quantize": {"name": "kmeans", "clusters": 16},
+}
+"""A job that needs no data set."""
+
+JOB_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/JobSpec"}, "example": JOB_EXAMPLE}},
+    }
+}
+"""The body of a submission."""
+
+IDEMPOTENCY_HEADER: dict[str, Any] = {
+    "parameters": [
+        {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": False,
+            "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+            "description": "The same key with the same request gives the same answer.",
+        }
+    ]
+}
+"""The header that every POST takes."""
+
+
+def binary(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
+    """The documented 200 of a route that sends a file."""
+    schema = {"type": "string", "format": "binary"}
+    return {200: {"description": description, "content": {media_type: {"schema": schema}}}}
+
+
+def describe(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document, made once."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title, version=app.version, summary=app.summary, description=app.description,
+            routes=app.routes, tags=app.openapi_tags,
+        )  # fmt: skip
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        for model in (Problem, JobSpec):
+            schema = model.model_json_schema(ref_template=_REFERENCE)
+            schemas |= schema.pop("$defs", {})
+            schemas[model.__name__] = schema
+        app.openapi_schema = document
+    return app.openapi_schema

@@ -1,0 +1,103 @@
+"""Files as responses: HEAD, one byte range, validators, digests (RFC 9110, 9530, 6266)."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from app.api.http.errors import RangeError
+
+_CHUNK = 2**18
+_ONE_RANGE = re.compile(r"bytes=\s*(\d{0,19})-(\d{0,19})\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Download:
+    """An open file, of which the first ``size`` bytes are sent: it may grow meanwhile.
+
+    ``etag`` is a strong validator, quotes included; without one the client gets no way to reuse what it has.
+    """
+
+    file: BinaryIO
+    size: int
+    media_type: str
+    etag: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def send_file(request: Request, download: Download) -> Response:
+    """The response to GET or HEAD: whole, a part (206), or not modified (304). Closes the file.
+
+    A range that is malformed, or several ranges at once, count as none, as RFC 9110 §14.2 allows.
+
+    Raises:
+        RangeError: the range begins after the end.
+    """
+    headers = {"Accept-Ranges": "bytes", **download.headers}
+    if download.etag is not None:
+        headers["ETag"] = download.etag
+    if download.etag is not None and _matches(request.headers.get("if-none-match"), download.etag):
+        download.file.close()
+        return Response(status_code=304, headers=headers)
+    try:
+        part = _range(request, download)
+    except RangeError:
+        download.file.close()
+        raise
+    start, stop = part or (0, download.size)
+    headers["Content-Length"] = str(stop - start)
+    if part:
+        headers["Content-Range"] = f"bytes {start}-{stop - 1}/{download.size}"
+    content = _content(download.file, start, 0 if request.method == "HEAD" else stop - start)
+    return StreamingResponse(content, 206 if part else 200, headers, media_type=download.media_type)
+
+
+def repr_digest(sha256: str) -> str:
+    """The value of ``Repr-Digest`` (RFC 9530) for a digest in hex."""
+    return f"sha-256=:{base64.b64encode(bytes.fromhex(sha256)).decode()}:"
+
+
+async def _content(file: BinaryIO, start: int, length: int) -> AsyncIterator[bytes]:
+    try:
+        file.seek(start)
+        while length > 0:
+            chunk = await run_in_threadpool(file.read, min(_CHUNK, length))
+            if not chunk:
+                raise OSError("the file became shorter while it was sent")
+            length -= len(chunk)
+            yield chunk
+    finally:
+        file.close()
+
+
+def _matches(header: str | None, etag: str) -> bool:
+    """Weak comparison of an If-None-Match list."""
+    if header is None:
+        return False
+    tags = {tag.strip().removeprefix("W/") for tag in header.split(",")}
+    return "*" in tags or etag in tags
+
+
+def _range(request: Request, download: Download) -> tuple[int, int] | None:
+    """First byte and the one after the last, or None for the whole file."""
+    match = _ONE_RANGE.fullmatch(request.headers.get("range", ""))
+    if_range = request.headers.get("if-range")
+    if match is None or (if_range is not None and if_range != download.etag):
+        return None
+    first, last = match.groups()
+    if not first and not last:
+        return None
+    start = int(first) if first else max(download.size - int(last), 0)
+    stop = min(int(last) + 1, download.size) if first and last else download.size
+    if first and last and int(last) < start:
+        return None
+    if start >= download.size:
+        raise RangeError(download.size)
+    return start, stop

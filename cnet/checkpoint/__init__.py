@@ -1,6 +1,0 @@
-"""Reading checkpoints of untrusted origin: one reader a file format, no code of the file is ever run."""
-
-from cnet.checkpoint._base import Checkpoint, Limits, Notice
-from cnet.checkpoint.reader import read_checkpoint
-
-__all__ = ["Checkpoint", "Limits", "Notice", "read_checkpoint"]

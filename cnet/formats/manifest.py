@@ -1,0 +1,117 @@
+"""What is known of a checkpoint without opening its values again: the JSON beside the canonical file."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from cnet.errors import CheckpointError
+from cnet.formats.base import Checkpoint, Notice
+from cnet.formats.values import statistics
+from cnet.registry import Strict
+from cnet.weights import Tensor, Weights
+
+
+class WarningRow(Strict):
+    """Something that the user should know; ``tensor`` where it is about one."""
+
+    code: str
+    detail: str
+    tensor: str | None = None
+
+    @classmethod
+    def of(cls, notice: Notice) -> WarningRow:
+        """The JSON form of a reader's notice."""
+        return cls(code=notice.code, detail=notice.detail, tensor=notice.tensor)
+
+
+class TensorRow(Strict):
+    """One tensor, and the numbers that describe its values (float64; null where there are none)."""
+
+    name: str
+    shape: tuple[int, ...] = Field(strict=False)
+    dtype: str
+    parameters: int
+    bytes: int
+    compressible: bool
+    min: int | float | None
+    max: int | float | None
+    mean: float | None
+    std: float | None
+    zeros: int
+    tied_to: str | None
+
+
+class CheckpointManifest(Strict):
+    """All that the API shows of a checkpoint, but what only the upload knows (id, file name, size, digest, times).
+
+    ``tensors`` has a row a name, tied copies too; ``parameters``, ``compressible_parameters`` and ``dtypes`` (elements
+    of each element type) count tied tensors once.
+    """
+
+    version: Literal[1] = 1
+    format: str
+    tensors: tuple[TensorRow, ...] = Field(strict=False)
+    parameters: int
+    compressible_parameters: int
+    dtypes: dict[str, int]
+    weights_key: str | None
+    stripped_prefix: str | None
+    tied: tuple[tuple[str, ...], ...] = Field(strict=False)
+    warnings: tuple[WarningRow, ...] = Field(strict=False)
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> CheckpointManifest:
+        """Describe a checkpoint; reads every value once or twice."""
+        weights = checkpoint.weights
+        compressible = set(weights.compressible)
+        return cls(
+            format=checkpoint.format,
+            tensors=tuple(_row(tensor, weights, tensor.name in compressible) for tensor in weights),
+            parameters=weights.parameters,
+            compressible_parameters=weights.compressible_parameters,
+            dtypes=_elements_by_type(weights),
+            weights_key=checkpoint.weights_key,
+            stripped_prefix=checkpoint.stripped_prefix,
+            tied=weights.tied,
+            warnings=tuple(WarningRow.of(notice) for notice in checkpoint.warnings),
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> CheckpointManifest:
+        """Read what ``to_json`` wrote. Raises CheckpointError (``corrupt``)."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise CheckpointError("the checkpoint's manifest is damaged", code="corrupt") from error
+
+    def to_json(self) -> str:
+        """One line of JSON, the same for the same checkpoint."""
+        return self.model_dump_json()
+
+
+def _row(tensor: Tensor, weights: Weights, compressible: bool) -> TensorRow:
+    numbers = statistics(tensor)
+    return TensorRow(
+        name=tensor.name,
+        shape=tensor.shape,
+        dtype=tensor.dtype,
+        parameters=tensor.size,
+        bytes=tensor.data.nbytes,
+        compressible=compressible,
+        min=numbers.min,
+        max=numbers.max,
+        mean=numbers.mean,
+        std=numbers.std,
+        zeros=numbers.zeros,
+        tied_to=weights.copies.get(tensor.name),
+    )
+
+
+def _elements_by_type(weights: Weights) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for tensor in weights:
+        if tensor.name not in weights.copies:
+            counts[tensor.dtype] = counts.get(tensor.dtype, 0) + tensor.size
+    return dict(sorted(counts.items()))

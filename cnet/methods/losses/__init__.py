@@ -1,0 +1,1 @@
+"""Loss terms as torch functions; imported only where a network is trained."""

@@ -1,0 +1,85 @@
+"""The pipeline on files, without a server: a checkpoint in, a bundle out."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+from cnet.data import DATASETS, Dataset
+from cnet.data.npz import read_npz_dataset
+from cnet.errors import DatasetError
+from cnet.formats import read_checkpoint
+from cnet.formats.shards import refuse_lone_shard
+from cnet.pipeline import Inputs, Outcome, RunObserver, SilentRun, run
+from cnet.spec import JobSpec
+
+
+def compress_file(
+    source: Path | None,
+    spec: JobSpec,
+    out: Path,
+    observer: RunObserver | None = None,
+    *,
+    folder: Path | None = None,
+    streaming: bool | None = None,
+) -> Outcome:
+    """Compress a checkpoint file as ``spec`` says and write the selected bundle to ``out``.
+
+    Args:
+        source: the checkpoint, in any format that ``read_checkpoint`` knows; None trains a baseline from scratch.
+        spec: the job. Its ``dataset`` is a built-in name or the path of an npz file; its ``checkpoint`` is only a
+            label here.
+        out: the bundle, replaced where it exists; written only if the run succeeds.
+        observer: told of everything.
+        folder: where the run keeps its state, so that the same call goes on where it ended; None: a temporary one,
+            removed at the end.
+        streaming: as in ``cnet.pipeline.Inputs``.
+
+    Raises:
+        CheckpointError, DatasetError: a file that cannot be read.
+        CnetError: as ``cnet.pipeline.run``.
+    """
+    observer = observer or SilentRun()
+    spec = spec.model_copy(update={"checkpoint": source.name if source else None})
+    if source:
+        refuse_lone_shard(source.name)
+    weights = read_checkpoint(source).weights if source else None
+    dataset = load_dataset(spec.dataset, observer) if spec.dataset else None
+    if folder is not None:
+        return _into(out, run(spec, Inputs(weights, dataset, folder, streaming), observer))
+    with tempfile.TemporaryDirectory(prefix="cnet-") as temporary:
+        return _into(out, run(spec, Inputs(weights, dataset, Path(temporary), streaming), observer))
+
+
+def load_dataset(name: str, observer: RunObserver | None = None) -> Dataset:
+    """The built-in data set called ``name``, or the npz file of that path.
+
+    Raises:
+        DatasetError: there is neither, or the file cannot be used.
+    """
+    if name in DATASETS.names():
+        return DATASETS.create(name).load()
+    if not Path(name).is_file():
+        known = ", ".join(DATASETS.names())
+        raise DatasetError(
+            f"there is no data set {name!r}: give the path of an npz file, or one of {known}", code="unknown_dataset"
+        )
+    dataset, warnings = read_npz_dataset(Path(name))
+    for warning in warnings:
+        (observer or SilentRun()).log(f"warning: {warning}")
+    return dataset
+
+
+def _into(out: Path, outcome: Outcome) -> Outcome:
+    """Copy the selected bundle to ``out``, whole or not at all."""
+    draft = out.with_name(f".{out.name}.draft")
+    try:
+        shutil.copyfile(outcome.bundles[outcome.selected], draft)
+        draft.replace(out)
+    except OSError as error:
+        error.filename, error.filename2 = str(out), None  # a full disk is reported under the name of the source
+        raise
+    finally:
+        draft.unlink(missing_ok=True)
+    return outcome

@@ -1,0 +1,138 @@
+"""Uploads under limits: size, silence, space, digests, names."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.api_bench import DISCONNECT, Bench, piece, raw, small_weights
+from tests.unit.app.api.conftest import Start
+from tests.unit.app.api.http.test_problems import check_problem
+
+
+def chunked(data: bytes, size: int) -> Iterator[bytes]:
+    """A body without a declared length."""
+    for start in range(0, len(data), size):
+        yield data[start : start + size]
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_upload_over_the_limit(begin: Start, declared: bool) -> None:
+    """Over the limit is 413, with and without a Content-Length, and leaves nothing."""
+    bench = begin(max_upload_bytes=1000)
+    body = b"x" * 1001
+    answer = bench.client.post("/v1/checkpoints", content=body if declared else chunked(body, 100))
+    check_problem(answer, 413, "too_large")
+    assert bench.leftovers() == []
+
+
+def test_json_over_the_limit_without_a_length(begin: Start) -> None:
+    """A chunked JSON body over its limit is 413, too."""
+    bench = begin(max_json_bytes=1024)
+    check_problem(bench.client.post("/v1/jobs", content=chunked(b" " * 1025, 100)), 413, "too_large")
+
+
+def test_declared_size_is_refused_unread(begin: Start) -> None:
+    """A declared length over the limit is refused before the body is asked for."""
+    bench = begin(max_upload_bytes=1000)
+    answer = raw(bench.app, "POST", "/v1/checkpoints", [piece(b"x")], [("Content-Length", "1001")])
+    assert (answer.status, answer.asked) == (413, 0)
+
+
+@pytest.mark.parametrize("target", ["/v1/checkpoints", "/v1/datasets", "/v1/jobs"])
+def test_silent_client(begin: Start, target: str) -> None:
+    """A client that stops in the midst of a body gets 408, and its connection is closed."""
+    bench = begin(body_timeout_seconds=0.05)
+    answer = raw(bench.app, "POST", target, [piece(b"{")], [("Content-Length", "100")])
+    assert (answer.status, answer.json()["code"]) == (408, "request_timeout")
+    assert answer.headers["connection"] == "close"
+    assert bench.leftovers() == []
+
+
+@pytest.mark.parametrize("target", ["/v1/checkpoints", "/v1/jobs"])
+def test_client_that_goes_away(bench: Bench, target: str) -> None:
+    """A client that goes away leaves no file, no object, and gets no answer."""
+    answer = raw(bench.app, "POST", target, [piece(b"{"), DISCONNECT], [("Content-Length", "100")])
+    assert answer.status is None
+    assert bench.leftovers() == []
+    assert bench.client.get("/v1/checkpoints").json()["data"] == []
+
+
+def test_no_space_for_an_upload(begin: Start) -> None:
+    """An upload that would leave less than the reserve is 507 before it is read."""
+    bench = begin(min_free_bytes=2**62)
+    answer = raw(bench.app, "POST", "/v1/checkpoints", [piece(b"x", more=False)])
+    assert (answer.status, answer.json()["code"], answer.asked) == (507, "storage_full", 0)
+
+
+def test_space_that_runs_out_meanwhile(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk in the midst of an upload is 507, and nothing is left of it."""
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("app.api.http.bodies.os.write", full)
+        answer = bench.client.post("/v1/checkpoints", content=small_weights())
+    check_problem(answer, 507, "storage_full")
+    assert bench.leftovers() == []
+
+
+def test_digest_that_matches_and_one_that_does_not(bench: Bench) -> None:
+    """``sha256`` is checked against what arrived."""
+    body = small_weights()
+    digest = hashlib.sha256(body).hexdigest()
+    assert bench.client.post(f"/v1/checkpoints?sha256={digest.upper()}", content=body).json()["sha256"] == digest
+    answer = bench.client.post(f"/v1/checkpoints?sha256={'0' * 64}", content=body)
+    problem = check_problem(answer, 422, "digest_mismatch")
+    assert digest in problem["detail"]
+
+
+def test_large_upload_goes_through_the_buffer(bench: Bench) -> None:
+    """A body of many buffers arrives whole, with its digest."""
+    body = os.urandom(3 * 2**20 + 17)
+    digest = hashlib.sha256(body).hexdigest()
+    answer = bench.client.post(f"/v1/checkpoints?sha256={digest}", content=chunked(body, 70_001))
+    assert answer.status_code == 422
+    assert answer.json()["code"] != "digest_mismatch"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("model.pth", "model.pth"),
+        ("../../etc/cron.d/x", "x"),
+        ("C:\\temp\\m.npz", "m.npz"),
+        ("a\r\nSet-Cookie: b", "aSet-Cookie: b"),
+        ("модель.npz", "модель.npz"),
+        ("x" * 300 + ".npz", "x" * 251 + ".npz"),
+        ("\x00", None),
+        ("..", None),
+        ("", None),
+        ("CON", "CON"),
+    ],
+)
+def test_file_name_is_a_label(bench: Bench, given: str, kept: str | None) -> None:
+    """A hostile file name is cleaned, and names nothing on the server."""
+    answer = bench.client.post("/v1/checkpoints", content=small_weights(), params={"filename": given})
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["filename"] == kept
+    content = bench.client.get(f"/v1/checkpoints/{answer.json()['id']}/content")
+    assert content.status_code == 200
+
+
+def test_sweep_removes_only_what_nobody_uses(begin: Start) -> None:
+    """Folders of a server that was killed are removed at the next start; those in use stay."""
+    from app.api.scratch import sweep, workspace
+
+    bench = begin()
+    root = bench.core.settings.scratch_dir
+    (root / "request-dead").mkdir(parents=True)
+    with workspace(root) as used:
+        assert sweep(root) == 1
+        assert used.exists()
+    assert bench.leftovers() == []

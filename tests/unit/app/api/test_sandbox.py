@@ -1,0 +1,143 @@
+"""The box: a child process reads the file, and its death is an answer like any other."""
+
+from __future__ import annotations
+
+import errno
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.api.sandbox import Box, BoxLimits
+from cnet.data.npz import read_dataset
+from cnet.errors import CheckpointError, DatasetError
+from cnet.formats.canonical import read_canonical
+
+X = np.arange(10 * 6 * 5, dtype=np.uint8).reshape(10, 6, 5)
+Y = np.arange(10) % 3
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    """An empty folder."""
+    folder = tmp_path / "target"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """A checkpoint of two tensors with a common prefix."""
+    np.savez(tmp_path / "c.npz", **{"module.w": np.arange(6, dtype=np.float32).reshape(2, 3), "module.b": np.ones(2)})
+    return tmp_path / "c.npz"
+
+
+def test_a_checkpoint_becomes_its_canonical_form(checkpoint: Path, target: Path) -> None:
+    """The manifest comes back; the file is in the target folder."""
+    manifest = Box().checkpoint(checkpoint, target)
+    assert (manifest.format, manifest.parameters, manifest.stripped_prefix) == ("npz", 8, "module.")
+    assert [tensor.name for tensor in read_canonical(target / "weights.safetensors")] == ["w", "b"]
+
+
+def test_options_reach_the_reader(checkpoint: Path, target: Path) -> None:
+    """``strip_prefix`` and ``weights_key``."""
+    assert Box().checkpoint(checkpoint, target, strip_prefix=False).stripped_prefix is None
+    with pytest.raises(CheckpointError) as caught:
+        Box().checkpoint(checkpoint, target, "nothing")
+    assert caught.value.code == "not_a_state_dict"
+
+
+def test_a_data_set_becomes_its_canonical_form(tmp_path: Path, target: Path) -> None:
+    """As a checkpoint does."""
+    np.savez(tmp_path / "d.npz", x=X, y=Y)
+    manifest = Box().dataset(tmp_path / "d.npz", target)
+    assert (manifest.splits, manifest.classes) == ({"train": 8, "test": 2}, 3)
+    assert read_dataset(target / "dataset.safetensors").input_shape == (1, 6, 5)
+
+
+@pytest.mark.parametrize(("data", "code"), [(b"", "empty_file"), (b"cos\nsystem\n(S'ls'\ntR.", "unsafe_pickle")])
+def test_refusals_come_through(tmp_path: Path, target: Path, data: bytes, code: str) -> None:
+    """With code and words, and nothing in the target folder."""
+    (tmp_path / "bad").write_bytes(data)
+    with pytest.raises(CheckpointError) as caught:
+        Box().checkpoint(tmp_path / "bad", target)
+    assert caught.value.code == code
+    assert str(tmp_path) not in caught.value.detail
+    assert list(target.iterdir()) == []
+
+
+def test_refusals_of_data_sets_come_through(checkpoint: Path, target: Path) -> None:
+    """As DatasetError."""
+    with pytest.raises(DatasetError) as caught:
+        Box().dataset(checkpoint, target)
+    assert caught.value.code == "missing_arrays"
+
+
+def test_more_memory_than_allowed_is_a_refusal(tmp_path: Path, target: Path) -> None:
+    """The child has a limit of its own; the parent lives on."""
+    np.savez_compressed(tmp_path / "big.npz", w=np.zeros(300_000_000, np.uint8))
+    with pytest.raises(CheckpointError) as caught:
+        Box(BoxLimits(memory=300 * 2**20, memory_per_byte=0)).checkpoint(tmp_path / "big.npz", target)
+    assert caught.value.code == "too_many_elements"
+
+
+def test_more_output_than_allowed_is_a_refusal(checkpoint: Path, target: Path) -> None:
+    """The largest file is limited."""
+    with pytest.raises(CheckpointError) as caught:
+        Box(BoxLimits(output=100, output_per_byte=0)).checkpoint(checkpoint, target)
+    assert caught.value.code == "too_many_elements"
+
+
+def test_more_elements_than_allowed_is_a_refusal(tmp_path: Path, target: Path) -> None:
+    """Of data sets, too."""
+    np.savez(tmp_path / "d.npz", x=X, y=Y)
+    with pytest.raises(DatasetError) as caught:
+        Box(BoxLimits(elements=100)).dataset(tmp_path / "d.npz", target)
+    assert caught.value.code == "too_large"
+
+
+def test_a_child_that_takes_too_long_is_ended(checkpoint: Path, target: Path) -> None:
+    """No time at all, so it is ended before it can answer."""
+    with pytest.raises(CheckpointError) as caught:
+        Box(BoxLimits(seconds=0)).checkpoint(checkpoint, target)
+    assert caught.value.code == "too_many_elements"
+
+
+def test_trouble_of_the_server_is_no_fault_of_the_file(checkpoint: Path, tmp_path: Path) -> None:
+    """A target folder that is not there is an OSError, as a full disk is."""
+    with pytest.raises(OSError, match="No such file") as caught:
+        Box().checkpoint(checkpoint, tmp_path / "absent")
+    assert caught.value.errno == errno.ENOENT
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
+def test_a_full_disk_is_told_as_such(checkpoint: Path, target: Path) -> None:
+    """ENOSPC reaches whoever can answer with 507."""
+    (target / "weights.safetensors").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space") as caught:
+        Box().checkpoint(checkpoint, target)
+    assert caught.value.errno == errno.ENOSPC
+
+
+def test_boxes_can_run_side_by_side(checkpoint: Path, tmp_path: Path) -> None:
+    """From the threads of a server."""
+
+    def read(number: int) -> int:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        return Box().checkpoint(checkpoint, folder).parameters
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(read, range(3))) == [8, 8, 8]
+
+
+def test_the_child_needs_no_torch_and_no_sense_in_its_request() -> None:
+    """It imports in a blink; nonsense on its input ends it with 2."""
+    code = "import sys, cnet.sandbox; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    child = [sys.executable, "-I", "-m", "cnet.sandbox"]
+    assert subprocess.run(child, input=json.dumps({"kind": "x"}).encode(), check=False).returncode == 2

@@ -1,0 +1,188 @@
+"""The rule that finds the one dict of weights in what a training script saved."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from cnet.formats import read_checkpoint
+from tests.unit.cnet.formats.files import names, refusal, saved
+
+NET = {"conv.weight": torch.ones(2, 1, 3, 3), "fc.bias": torch.zeros(2)}
+OTHER = {name: tensor + 1 for name, tensor in NET.items()}
+
+
+def test_a_flat_dict_is_the_weights(tmp_path: Path) -> None:
+    """Nothing to choose: no key, no warning."""
+    checkpoint = read_checkpoint(saved(tmp_path, NET))
+    assert (checkpoint.weights_key, checkpoint.warnings) == (None, ())
+
+
+@pytest.mark.parametrize(
+    "key", ["state_dict", "model_state_dict", "model", "module", "net", "weights", "params", "ema", "generator"]
+)
+def test_a_named_entry_is_found_beside_the_optimizer(tmp_path: Path, key: str) -> None:
+    """Counters are not weights and optimizer state is never counted."""
+    optimizer = {"state": {0: {"exp_avg": torch.ones(50)}}, "param_groups": [{"lr": 0.1}]}
+    checkpoint = read_checkpoint(saved(tmp_path, {"epoch": 3, key: NET, "optimizer": optimizer, "best": 0.9}))
+    assert checkpoint.weights_key == key
+    assert checkpoint.weights.parameters == 20
+
+
+def test_a_lightning_checkpoint_is_read(tmp_path: Path) -> None:
+    """Its other entries hold tensors, too."""
+    value = {
+        "epoch": 1,
+        "pytorch-lightning_version": "2.0",
+        "state_dict": NET,
+        "loops": {"fit_loop": {"state_dict": {"x": torch.ones(1)}}},
+        "callbacks": {"ModelCheckpoint{'monitor': None}": {"best_model_score": torch.tensor(0.5)}},
+        "optimizer_states": [{"state": {0: {"exp_avg": torch.ones(2)}}}],
+        "lr_schedulers": [{"last": torch.ones(1)}],
+        "hyper_parameters": {"lr": 0.1, "weights": {"class": torch.ones(10)}},
+    }
+    assert read_checkpoint(saved(tmp_path, value)).weights_key == "state_dict"
+
+
+def test_a_nested_entry_is_reported_with_dots(tmp_path: Path) -> None:
+    """The path from the top."""
+    assert (
+        read_checkpoint(saved(tmp_path, {"run": {"model": {"state_dict": NET}}})).weights_key == "run.model.state_dict"
+    )
+
+
+def test_two_sets_that_differ_are_ambiguous(tmp_path: Path) -> None:
+    """A model and its moving average: the user has to say which, by one of the keys in the message."""
+    path = saved(tmp_path, {"model": NET, "ema": OTHER})
+    error = refusal(path)
+    assert error.code == "ambiguous_weights"
+    assert "'model'" in error.detail
+    assert "'ema'" in error.detail
+    chosen = read_checkpoint(path, weights_key="ema")
+    assert chosen.weights_key == "ema"
+    assert chosen.weights["fc.bias"].data.tolist() == [1.0, 1.0]
+
+
+def test_a_flat_dict_with_an_average_beside_it_is_ambiguous(tmp_path: Path) -> None:
+    """The empty key names the top level."""
+    path = saved(tmp_path, {**NET, "ema": OTHER})
+    assert refusal(path).code == "ambiguous_weights"
+    assert read_checkpoint(path, weights_key="").weights["fc.bias"].data.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_two_sets_with_equal_values_count_once(tmp_path: Path, copied: bool) -> None:
+    """Whether they share their storages or not."""
+    again = {name: tensor.clone() for name, tensor in NET.items()} if copied else dict(NET)
+    checkpoint = read_checkpoint(saved(tmp_path, {"model": NET, "state_dict": again}))
+    assert checkpoint.weights_key == "model"
+    assert [warning.code for warning in checkpoint.warnings] == ["equal_weights"]
+
+
+def test_two_unknown_entries_are_ambiguous(tmp_path: Path) -> None:
+    """Two parts of one net are not joined by guess."""
+    path = saved(tmp_path, {"encoder": NET, "decoder": OTHER})
+    assert refusal(path).code == "ambiguous_weights"
+
+
+def test_a_loose_tensor_beside_a_named_entry_is_no_weight(tmp_path: Path) -> None:
+    """An epoch counter that happens to be a tensor."""
+    checkpoint = read_checkpoint(saved(tmp_path, {"epoch": torch.tensor(3), "state_dict": NET}))
+    assert checkpoint.weights_key == "state_dict"
+
+
+def test_extras_in_a_flat_dict_are_left_out_with_a_warning(tmp_path: Path) -> None:
+    """Tensors are kept, other values are named in the warning."""
+    checkpoint = read_checkpoint(saved(tmp_path, {**NET, "epoch": 3, "optimizer": {"w": torch.ones(9)}}))
+    assert checkpoint.weights.parameters == 20
+    (warning,) = checkpoint.warnings
+    assert warning.code == "ignored_entries"
+    assert "'epoch'" in warning.detail
+
+
+@pytest.mark.parametrize("key", ["nothing", "epoch", "state_dict.conv", "state_dict.conv.weight"])
+def test_a_weights_key_that_names_no_dict_of_tensors_is_refused(tmp_path: Path, key: str) -> None:
+    """The message says what there is."""
+    error = refusal(saved(tmp_path, {"state_dict": NET, "epoch": 3}), weights_key=key)
+    assert error.code == "not_a_state_dict"
+
+
+def test_a_weights_key_may_have_dots_in_its_parts(tmp_path: Path) -> None:
+    """Dots separate keys, or are part of them."""
+    path = saved(tmp_path, {"a.b": {"c.d": NET}, "model": OTHER})
+    assert read_checkpoint(path, weights_key="a.b.c.d").weights_key == "a.b.c.d"
+
+
+@pytest.mark.parametrize(
+    "value", [torch.ones(3), [torch.ones(3)], {}, {"epoch": 3}, "text", None, {"model": {}}], ids=repr
+)
+def test_what_holds_no_named_tensors_is_refused(tmp_path: Path, value: Any) -> None:
+    """A bare tensor, a list, an empty dict."""
+    error = refusal(saved(tmp_path, value))
+    assert error.code == "not_a_state_dict"
+    assert "state_dict" in error.detail
+
+
+@pytest.mark.parametrize(
+    ("prefix", "stripped"),
+    [("module.", "module."), ("module._orig_mod.", "module._orig_mod."), ("_orig_mod.module.", "_orig_mod.module.")],
+)
+def test_prefixes_that_all_names_have_are_stripped(tmp_path: Path, prefix: str, stripped: str) -> None:
+    """Also stacked ones; the checkpoint says what was cut, unless it was asked to leave them."""
+    path = saved(tmp_path, {"state_dict": OrderedDict((prefix + name, tensor) for name, tensor in NET.items())})
+    checkpoint = read_checkpoint(path)
+    assert checkpoint.stripped_prefix == stripped
+    assert names(checkpoint) == list(NET)
+    kept = read_checkpoint(path, strip_prefix=False)
+    assert kept.stripped_prefix is None
+    assert names(kept) == [prefix + name for name in NET]
+
+
+def test_a_child_called_module_is_no_prefix(tmp_path: Path) -> None:
+    """A net with children ``module`` and ``head``, or with the name in the middle, keeps its names."""
+    value = {"module.weight": torch.ones(2), "head.weight": torch.ones(2), "features.module.0": torch.ones(1)}
+    checkpoint = read_checkpoint(saved(tmp_path, value))
+    assert checkpoint.stripped_prefix is None
+    assert names(checkpoint) == list(value)
+
+
+def test_a_prefix_is_not_a_whole_name(tmp_path: Path) -> None:
+    """A name is never cut to nothing."""
+    checkpoint = read_checkpoint(saved(tmp_path, {"module.module.": torch.ones(2)}))
+    assert names(checkpoint) == ["module."]
+
+
+def test_a_number_and_its_text_collide(tmp_path: Path) -> None:
+    """One of the two tensors would be lost."""
+    assert refusal(saved(tmp_path, {0: torch.ones(2), "0": torch.zeros(2)})).code == "duplicate_name"
+
+
+def test_numbers_become_names(tmp_path: Path) -> None:
+    """With a warning."""
+    checkpoint = read_checkpoint(saved(tmp_path, {0: torch.ones(2), 1: torch.zeros(2)}))
+    assert names(checkpoint) == ["0", "1"]
+    assert [warning.code for warning in checkpoint.warnings] == ["number_names"]
+
+
+@pytest.mark.parametrize("key", [None, 1.5, ("a", 1), True], ids=repr)
+def test_other_keys_are_refused(tmp_path: Path, key: Any) -> None:
+    """A name is text."""
+    assert refusal(saved(tmp_path, {key: torch.ones(2)})).code == "not_a_state_dict"
+
+
+def test_a_name_that_the_canonical_form_needs_is_refused(tmp_path: Path) -> None:
+    """``__metadata__`` is taken by safetensors."""
+    assert refusal(saved(tmp_path, {"__metadata__": torch.ones(2)})).code == "not_a_state_dict"
+
+
+def test_unfinished_pruning_and_weight_norm_pass_by_name(tmp_path: Path) -> None:
+    """The mask is told of and is no weight; nothing is folded."""
+    value = {"a.weight_orig": torch.ones(2, 2), "a.weight_mask": torch.ones(2, 2), "b.weight_g": torch.ones(2, 1)}
+    checkpoint = read_checkpoint(saved(tmp_path, value))
+    assert names(checkpoint) == list(value)
+    assert [(w.code, w.tensor) for w in checkpoint.warnings] == [("unfinished_pruning", "a.weight_mask")]
+    assert checkpoint.weights.compressible == ("a.weight_orig", "b.weight_g")

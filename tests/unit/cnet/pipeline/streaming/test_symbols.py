@@ -1,0 +1,218 @@
+"""A net that is read part by part has the symbols, and the bundle, of the same net in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cnet.bundle import open_bundle, write_bundle
+from cnet.bundle.writer import add_notes
+from cnet.coding import ENCODERS
+from cnet.errors import BundleError, CheckpointError, SpecError
+from cnet.formats.canonical import read_canonical, write_canonical
+from cnet.pipeline.streaming import StreamedSymbols, StreamedVector, vector
+from cnet.pipeline.streaming.quality import layer_result, measured
+from cnet.pipeline.streaming.symbols import Kept
+from cnet.prune import PRUNERS, Threshold
+from cnet.quantize import QUANTIZERS, _points, kmeans
+from cnet.symbols import Symbols
+from cnet.weights import Weights
+from tests.small_segments import small_segments
+from tests.unit.cnet.nets import assert_same_bits, tensor
+
+QUANTIZED: list[tuple[str, dict[str, Any], int | None]] = [
+    ("kmeans", {}, 16),
+    ("kmeans", {}, 300),
+    ("uniform", {}, 16),
+    ("uniform", {}, 256),
+    ("none", {}, None),
+]
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every limit so low that a small net has many parts."""
+    small_segments(monkeypatch)
+    monkeypatch.setattr(vector, "PART", 333)
+    monkeypatch.setattr(vector, "_HELD", 1000)
+    monkeypatch.setattr(_points, "_CHUNK", 700)
+    monkeypatch.setattr(kmeans, "_MANY", 100)
+    monkeypatch.setattr(kmeans, "_POINTS_PER_CLUSTER", 2)
+
+
+def net(folder: Path, *, first: str = "float32") -> Weights:
+    """Four layers of three types, equal and zero weights of both signs among them, in a mapped file."""
+    parts = [
+        tensor("a", first, (14, 3, 3, 3)),
+        tensor("a.bias", "float32", (40,)),
+        tensor("b", "bfloat16", (70, 20)),
+        tensor("steps", "int64", ()),
+        tensor("c", "float32", (7, 9)),
+        tensor("d", "float16", (30, 11)),
+    ]
+    parts[0].data.reshape(-1)[5:40:3] = 0.25
+    parts[4].data.reshape(-1)[:6] = [-0.0, 0.0, -0.0, 0.25, -0.25, 0.0]
+    write_canonical(folder / "net.safetensors", Weights.select(parts))
+    return read_canonical(folder / "net.safetensors")
+
+
+def in_memory(weights: Weights, sparsity: float, name: str, clusters: int | None) -> Symbols:
+    """As the pipeline makes them."""
+    keep = PRUNERS.create("magnitude").keep(weights, sparsity)
+    return QUANTIZERS.create(name).symbols(weights.vector(), keep, clusters)
+
+
+def streamed(weights: Weights, sparsity: float, name: str, clusters: int | None) -> StreamedSymbols:
+    """The same, part by part."""
+    kept = Kept.of(StreamedVector(weights), PRUNERS.create("magnitude"), sparsity, negative_zeros=name == "none")
+    return StreamedSymbols.of(kept, QUANTIZERS.create(name), clusters)
+
+
+@pytest.mark.parametrize("sparsity", [0.0, 0.004, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize(("name", "settings_", "clusters"), QUANTIZED)
+def test_the_bundle_is_the_same_to_the_byte(
+    tmp_path: Path, name: str, settings_: dict[str, Any], clusters: int | None, sparsity: float
+) -> None:
+    """Mask, labels, centroids and everything around them."""
+    del settings_
+    weights, encoder = net(tmp_path), ENCODERS.create("compact")
+    whole = in_memory(weights, sparsity, name, clusters)
+
+    write_bundle(tmp_path / "memory.npz", weights, whole, encoder)
+    write_bundle(tmp_path / "stream.npz", weights, streamed(weights, sparsity, name, clusters), encoder)
+
+    assert (tmp_path / "stream.npz").read_bytes() == (tmp_path / "memory.npz").read_bytes()
+    bundle = open_bundle(tmp_path / "stream.npz")
+    bundle.verify()
+    assert_same_bits(bundle.weights(), weights.with_vector(whole.vector()))
+
+
+def bits_of(values: npt.NDArray[np.float32], cuts: list[int]) -> Iterable[npt.NDArray[np.uint32]]:
+    """Magnitudes as integers, in parts."""
+    return np.split(np.abs(values).view(np.uint32), sorted(cut % (len(values) + 1) for cut in cuts))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=60),
+    st.lists(st.integers(0, 60), max_size=4),
+    st.floats(0, 1),
+)
+def test_the_threshold_is_that_of_a_partition(numbers: list[float], cuts: list[int], share: float) -> None:
+    """As many go as were asked for, all of them at most as large as NumPy's n-th smallest, the first equals first."""
+    values = np.array(numbers, np.float32)
+    dropped = round(share * len(values))
+
+    def parts() -> Iterator[npt.NDArray[np.uint32]]:
+        yield from bits_of(values, cuts)
+
+    keep = np.concatenate(list(Threshold.of(parts, dropped).masks(parts())))
+
+    sizes = np.abs(values)
+    if dropped <= np.count_nonzero(values == 0):
+        np.testing.assert_array_equal(keep, values != 0)
+        return
+    bound = np.partition(sizes, dropped - 1)[dropped - 1]
+    assert np.count_nonzero(~keep) == dropped
+    assert np.all(keep[sizes > bound])
+    assert not np.any(keep[sizes < bound])
+    ties = keep[sizes == bound]
+    assert np.all(np.diff(ties.astype(int)) >= 0)
+
+
+@given(st.lists(st.integers(0, 30), max_size=8), st.integers(1, 20))
+def test_rechunking_keeps_order_and_lengths(lengths: list[int], size: int) -> None:
+    """All chunks but the last are full, and together they are the parts."""
+    whole = np.arange(sum(lengths), dtype=np.float32)
+    chunks = list(_points.chunked(np.split(whole, np.cumsum(lengths)[:-1]) if lengths else [], size))
+
+    np.testing.assert_array_equal(np.concatenate([np.empty(0, np.float32), *chunks]), whole)
+    assert all(len(chunk) == size for chunk in chunks[:-1])
+    assert all(len(chunk) for chunk in chunks)
+
+
+def test_clusters_that_need_all_values_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where groups of values are too coarse for the codebook of a net in memory, it is not replaced by another."""
+    monkeypatch.setattr(kmeans, "_MOST_DISTINCT", 500)
+    with pytest.raises(SpecError, match="memory"):
+        streamed(net(tmp_path), 0.0, "kmeans", 2000)
+
+
+@pytest.mark.parametrize("name", ["ecsq", "universal"])
+def test_other_quantizers_are_refused(tmp_path: Path, name: str) -> None:
+    """They say that they need the net in memory."""
+    assert not QUANTIZERS.create(name).streams
+    with pytest.raises(SpecError, match="memory"):
+        streamed(net(tmp_path), 0.5, name, None)
+
+
+@pytest.mark.parametrize("options", [{"scope": "layer"}, {"floor": 0.1}])
+def test_pruners_that_compare_otherwise_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
+    """One threshold for the net is all that can be found part by part."""
+    pruner = PRUNERS.create("magnitude", **options)
+    assert not pruner.streams
+    with pytest.raises(SpecError, match="memory"):
+        Kept.of(StreamedVector(net(tmp_path)), pruner, 0.5)
+
+
+def test_values_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+    """As in memory."""
+    weights = Weights.select([tensor("a", "float32", (30, 30))])
+    weights["a"].data[20, 3] = np.nan
+    with pytest.raises(CheckpointError):
+        streamed(weights, 0.5, "uniform", 16)
+    del tmp_path
+
+
+@pytest.mark.parametrize(("name", "settings_", "clusters"), QUANTIZED)
+def test_quality_is_that_of_the_decoded_net(
+    tmp_path: Path, name: str, settings_: dict[str, Any], clusters: int | None
+) -> None:
+    """Zeros, error and entropy, of the net and of each layer, as they are counted in memory."""
+    from cnet.pipeline.measure import quality
+
+    del settings_
+    weights, symbols = net(tmp_path), in_memory(net(tmp_path), 0.6, name, clusters)
+    parts = streamed(weights, 0.6, name, clusters)
+    write_bundle(tmp_path / "b.npz", weights, parts, ENCODERS.create("compact"))
+    bundle = open_bundle(tmp_path / "b.npz")
+    expected = quality(weights.vector(), (bundle.stored(), bundle.weights()), symbols, (None, None), None)
+
+    total, layers = measured(bundle, parts)
+
+    assert tuple(layer_result(name, weights[name].shape, layer) for name, layer in layers.items()) == expected.layers
+    assert (total.sparsity, parts.clusters) == (expected.sparsity, expected.clusters)
+    assert total.mse == pytest.approx(expected.mse, rel=1e-12)
+    assert total.entropy == pytest.approx(expected.label_entropy)
+
+
+def test_a_bundle_of_something_else_is_found_out(tmp_path: Path) -> None:
+    """What is measured is compared with what was put in."""
+    weights = net(tmp_path)
+    write_bundle(tmp_path / "b.npz", weights, in_memory(weights, 0.5, "kmeans", 16), ENCODERS.create("compact"))
+
+    with pytest.raises(BundleError, match="does not decode"):
+        measured(open_bundle(tmp_path / "b.npz"), streamed(weights, 0.51, "kmeans", 16))
+
+
+def test_notes_are_added_in_place(tmp_path: Path) -> None:
+    """The file is that of a writer who knew them from the start."""
+    weights, encoder = net(tmp_path), ENCODERS.create("compact")
+    symbols, notes = in_memory(weights, 0.5, "kmeans", 16), ({"mse": 0.5}, {"spec": {"seed": 0}})
+    expected = write_bundle(tmp_path / "one.npz", weights, symbols, encoder, *notes)
+    write_bundle(tmp_path / "two.npz", weights, symbols, encoder, {"what": "x" * 5000})
+
+    sizes = add_notes(tmp_path / "two.npz", *notes)
+
+    assert (tmp_path / "two.npz").read_bytes() == (tmp_path / "one.npz").read_bytes()
+    assert sizes == expected
+    write_bundle(tmp_path / "three.npz", weights, symbols, ENCODERS.create("npz"))
+    with pytest.raises(BundleError, match="version 1"):
+        add_notes(tmp_path / "three.npz", *notes)

@@ -1,0 +1,80 @@
+"""The pipeline on files, without a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cnet.bundle import open_bundle
+from cnet.bundle.convert import write_model
+from cnet.errors import ConstraintNotMetError, DatasetError
+from cnet.pipeline.local import compress_file, load_dataset
+from tests.unit.cnet.pipeline.material import blobs, random_weights, training_spec, weights_spec
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """A safetensors file."""
+    write_model(random_weights(), tmp_path / "net.safetensors", "safetensors")
+    return tmp_path / "net.safetensors"
+
+
+def test_selected_bundle_is_written(checkpoint: Path, tmp_path: Path) -> None:
+    """The file is the selected point's, and only it is left beside the checkpoint."""
+    outcome = compress_file(checkpoint, weights_spec(), tmp_path / "net.cnet.npz")
+    bundle = open_bundle(tmp_path / "net.cnet.npz")
+    bundle.verify()
+    assert bundle.sizes.sha256 == outcome.points[outcome.selected].sha256
+    assert set(tmp_path.iterdir()) == {checkpoint, tmp_path / "net.cnet.npz"}
+
+
+def test_streaming_gives_the_same_symbols(checkpoint: Path, tmp_path: Path) -> None:
+    """Read pass by pass, the file decodes to the same bits."""
+    spec = weights_spec(encode={"name": "compact"})
+    compress_file(checkpoint, spec, tmp_path / "memory.npz", streaming=False)
+    compress_file(checkpoint, spec, tmp_path / "stream.npz", streaming=True)
+
+    memory, stream = open_bundle(tmp_path / "memory.npz"), open_bundle(tmp_path / "stream.npz")
+    assert {name: memory[name].tobytes() for name in memory} == {name: stream[name].tobytes() for name in stream}
+
+
+def test_nothing_is_written_where_the_target_is_not_met(checkpoint: Path, tmp_path: Path) -> None:
+    """An older file stays as it is."""
+    out = tmp_path / "out.npz"
+    out.write_bytes(b"older")
+    with pytest.raises(ConstraintNotMetError):
+        compress_file(checkpoint, weights_spec(target={"max_bytes": 1}), out)
+    assert out.read_bytes() == b"older"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only some systems have a disk that is always full")
+def test_a_full_disk_is_reported_under_the_name_of_the_file(checkpoint: Path, tmp_path: Path) -> None:
+    """Not under that of the run's own copy, whose disk has space; an older file stays as it is."""
+    out = tmp_path / "out.npz"
+    out.write_bytes(b"older")
+    (tmp_path / ".out.npz.draft").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"No space left.*out\.npz") as caught:
+        compress_file(checkpoint, weights_spec(), out)
+    assert caught.value.filename == str(out)
+    assert out.read_bytes() == b"older"
+
+
+def test_dataset_is_a_path_or_a_name(tmp_path: Path) -> None:
+    """An npz file trains a baseline from scratch; a built-in name gives its images."""
+    data = blobs()
+    np.savez(tmp_path / "data.npz", x_train=data.x_train, y_train=data.y_train, x_test=data.x_test, y_test=data.y_test)
+    spec = training_spec(
+        dataset=str(tmp_path / "data.npz"), prune={"name": "magnitude", "sparsity": 0.5}, recover={"epochs": 0}
+    )
+    outcome = compress_file(None, spec, tmp_path / "out.npz", folder=tmp_path / "state")
+    assert outcome.baseline.accuracy is not None
+    assert load_dataset("digits").input_shape == (1, 8, 8)
+
+
+def test_unknown_dataset_is_refused_with_the_known_ones() -> None:
+    """Neither a file nor a name."""
+    with pytest.raises(DatasetError, match="digits") as caught:
+        load_dataset("no-such-thing")
+    assert caught.value.code == "unknown_dataset"

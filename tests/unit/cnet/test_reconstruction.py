@@ -1,0 +1,78 @@
+"""What places do to centroids: the dither's numbers, and the factors of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cnet.reconstruction import Dither, Scales, rows_of
+
+SPLITMIX64 = (
+    *(6457827717110365317, 3203168211198807973, 9817491932198370423),
+    *(4593380528125082431, 16408922859458223821),
+)
+"""The first outputs of the generator's reference implementation for the seed 1234567."""
+
+
+def test_dither_is_the_documented_generator() -> None:
+    """The upper 24 bits of the reference's outputs, centred and to the bit."""
+    numbers = Dither(1234567, 2.0**25).numbers(np.arange(5))
+
+    assert numbers.tolist() == [2 * (output >> 40) + 1 - 2**24 for output in SPLITMIX64]
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**64 - 1])
+def test_dither_is_uniform_over_a_cell(seed: int) -> None:
+    """Within half a step; mean 0, variance step^2 / 12 and flat counts, each within four standard deviations."""
+    step, count = 0.3, 200_000
+    numbers = Dither(seed, step).numbers(np.arange(count))
+    counts, _ = np.histogram(numbers, 40, (-step / 2, step / 2))
+    expected = count / 40
+
+    assert np.max(np.abs(numbers)) < step / 2
+    assert abs(np.mean(numbers)) < 4 * step / np.sqrt(12 * count)
+    assert abs(np.var(numbers) * 12 / step**2 - 1) < 4 * np.sqrt(0.8 / count)
+    assert np.sum((counts - expected) ** 2 / expected) < 39 + 4 * np.sqrt(2 * 39)
+
+
+def test_neighbours_have_nothing_in_common() -> None:
+    """Correlations with the next numbers, and with those of the next seed, are noise."""
+    numbers = Dither(3, 1.0).numbers(np.arange(100_000))
+    others = [np.roll(numbers, shift) for shift in (1, 2, 3, 64)] + [Dither(4, 1.0).numbers(np.arange(100_000))]
+
+    assert all(abs(np.corrcoef(numbers, other)[0, 1]) < 4 / np.sqrt(100_000) for other in others)
+
+
+def test_dither_of_a_place_does_not_need_those_before_it() -> None:
+    """Any places in any order have the numbers that they have among all."""
+    dither, places = Dither(5, 0.1), np.array([70, 3, 2**40, 3])
+    everything = dither.numbers(np.arange(100))
+
+    assert dither.numbers(places)[[0, 1, 3]].tolist() == everything[[70, 3, 3]].tolist()
+    assert abs(dither.numbers(places)[2]) < 0.05
+
+
+def test_dither_is_taken_off_and_rounded_once() -> None:
+    """The exact difference in float64, as float32."""
+    values, places, dither = np.float32([0.1, -0.3]), np.array([4, 9]), Dither(0, 0.25)
+
+    applied = dither.applied(values, places)
+
+    assert applied.dtype == np.float32
+    assert applied.tolist() == (values.astype(np.float64) - dither.numbers(places)).astype(np.float32).tolist()
+
+
+def test_rows_follow_the_first_axis() -> None:
+    """A scalar is a row, and what has no weights has no rows, however long an axis is."""
+    shapes: list[tuple[int, ...]] = [(2, 3, 2), (), (2**50, 0), (0, 4), (3,)]
+
+    assert rows_of(shapes).tolist() == [6, 6, 1, 1, 1, 1]
+    assert rows_of([]).tolist() == []
+
+
+def test_factors_are_those_of_the_places_rows() -> None:
+    """The first and the last weight of each row have its factor."""
+    scales = Scales(np.float32([2, 10, 0.5]), np.array([3, 1, 2]))
+    places = np.array([0, 2, 3, 4, 5])
+
+    assert scales.applied(np.ones(5, np.float32), places).tolist() == [2, 2, 10, 0.5, 0.5]

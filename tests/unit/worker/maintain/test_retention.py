@@ -1,0 +1,222 @@
+"""What is deleted, and what stays."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from app.core.blobs import LocalBlobs
+from app.core.db.engine import Database
+from app.core.idempotency import IdempotencyKeys
+from app.core.jobs import End, Job, JobEvents, JobFolder, JobPoints, Jobs, Lifecycle, NewJob, PointRow
+from app.core.objects import NewObject, Objects, StoredObject
+from app.core.outbox import Outbox
+from app.core.queue import MemoryQueue
+from app.core.settings import Settings
+from app.core.states import Status
+from worker.maintain.retention import BLOB_SECONDS, SCRATCH_SECONDS, Retention
+
+LATER = timedelta(days=30)
+
+
+@pytest.fixture
+def blobs(settings: Settings) -> LocalBlobs:
+    """The blobs."""
+    return LocalBlobs(settings.blobs_dir)
+
+
+@pytest.fixture
+def clean(settings: Settings, database: Database, blobs: LocalBlobs) -> Callable[..., None]:
+    """One round of all steps, as if at another time."""
+
+    def run(later: timedelta = timedelta()) -> None:
+        outbox = Outbox(database, MemoryQueue())
+        retention = Retention(settings, database, blobs, outbox, lambda: datetime.now(UTC) + later)
+        for step in retention.steps().values():
+            step()
+
+    return run
+
+
+@pytest.fixture
+def store(blobs: LocalBlobs, tmp_path: Path) -> Callable[[str], str]:
+    """Store content, long ago."""
+
+    def put(content: str) -> str:
+        source = tmp_path / "source"
+        source.write_text(content)
+        digest = blobs.put_file(source)
+        _age(blobs.path(digest), BLOB_SECONDS + 1)
+        return digest
+
+    return put
+
+
+def _age(path: Path, seconds: float) -> None:
+    moment = time.time() - seconds
+    os.utime(path, (moment, moment))
+
+
+def _checkpoint(database: Database, blob: str, retention_days: float = 0.0) -> StoredObject:
+    objects = Objects.checkpoints(database, retention_days=retention_days)
+    return objects.create(NewObject("local", "net.pt", blob, 1, {}, blob))
+
+
+def _ended(jobs: Jobs, lifecycle: Lifecycle) -> Job:
+    job = jobs.create(NewJob("local", {}, 100))
+    lifecycle.claim(job.id, "w", 30)
+    lifecycle.finish(job.id, 1, End(Status.SUCCEEDED))
+    return job
+
+
+def test_blobs_that_nothing_refers_to_go(
+    clean: Callable[..., None], store: Callable[[str], str], blobs: LocalBlobs, database: Database
+) -> None:
+    """Those of objects and points stay."""
+    kept, left = store("kept"), store("left")
+    _checkpoint(database, kept)
+    clean()
+    assert list(blobs.digests()) == [kept]
+    assert left != kept
+
+
+def test_a_blob_that_was_just_stored_stays(
+    clean: Callable[..., None], store: Callable[[str], str], blobs: LocalBlobs, tmp_path: Path
+) -> None:
+    """Its row is about to be written; storing again what lies there counts as well."""
+    digest = store("again")
+    (tmp_path / "source").write_text("again")
+    assert blobs.put_file(tmp_path / "source") == digest
+    clean()
+    assert list(blobs.digests()) == [digest]
+
+
+def test_the_blob_of_a_deleted_object_goes_unless_another_has_the_same(
+    clean: Callable[..., None], store: Callable[[str], str], blobs: LocalBlobs, database: Database
+) -> None:
+    """Content is stored once for all who uploaded it."""
+    blob = store("shared")
+    first, second = _checkpoint(database, blob), _checkpoint(database, blob)
+    Objects.checkpoints(database).mark_deleted(first.id)
+    clean()
+    assert list(blobs.digests()) == [blob]
+    Objects.checkpoints(database).mark_deleted(second.id)
+    clean()
+    assert list(blobs.digests()) == []
+
+
+def test_objects_expire_unless_a_job_needs_them(
+    clean: Callable[..., None], store: Callable[[str], str], database: Database, jobs: Jobs, lifecycle: Lifecycle
+) -> None:
+    """They are marked as deleted, and their rows stay."""
+    objects = Objects.checkpoints(database)
+    expiring = _checkpoint(database, store("one"), retention_days=1)
+    used = _checkpoint(database, store("two"), retention_days=1)
+    for_ever = _checkpoint(database, store("three"))
+    job = jobs.create(NewJob("local", {}, 100, checkpoint_id=used.id))
+
+    def deleted() -> list[bool]:
+        rows = [objects.get(stored.id) for stored in (expiring, used, for_ever)]
+        return [row is not None and row.deleted_at is not None for row in rows]
+
+    clean()
+    assert deleted() == [False, False, False]
+    clean(LATER)
+    assert deleted() == [True, False, False]
+    lifecycle.request_cancel(job.id)
+    clean(LATER)
+    assert deleted() == [True, True, False]
+
+
+def test_everything_of_a_deleted_job_goes(
+    clean: Callable[..., None],
+    store: Callable[[str], str],
+    jobs: Jobs,
+    lifecycle: Lifecycle,
+    settings: Settings,
+    database: Database,
+    blobs: LocalBlobs,
+) -> None:
+    """Folder, events, points and their bundles."""
+    job = jobs.create(NewJob("local", {}, 100))
+    lifecycle.claim(job.id, "w", 30)
+    JobPoints(database).put(job.id, 1, PointRow(0, {}, [], store("bundle")))
+    lifecycle.finish(job.id, 1, End(Status.SUCCEEDED))
+    folder = JobFolder.of(settings.jobs_dir, job.id)
+    folder.path.mkdir(parents=True)
+    folder.log.write_text("log")
+    clean()
+    assert folder.log.exists()
+    assert len(list(blobs.digests())) == 1
+    jobs.mark_deleted(job.id)
+    clean()
+    assert not folder.path.exists()
+    assert JobEvents(database).after(job.id, 0) == []
+    assert JobPoints(database).of(job.id) == []
+    assert list(blobs.digests()) == []
+
+
+def test_a_deleted_job_under_way_is_cancelled_and_keeps_its_files_until_it_has_ended(
+    clean: Callable[..., None], running: Job, jobs: Jobs, lifecycle: Lifecycle, settings: Settings
+) -> None:
+    """Its worker still writes to them."""
+    folder = JobFolder.of(settings.jobs_dir, running.id)
+    folder.state.mkdir(parents=True)
+    jobs.mark_deleted(running.id)
+    clean()
+    held = lifecycle.held(running.id, 1)
+    assert held is not None
+    assert held.cancel_requested
+    assert folder.state.exists()
+    lifecycle.finish(running.id, 1, End(Status.CANCELLED))
+    clean()
+    assert not folder.path.exists()
+
+
+def test_jobs_expire_after_their_end(clean: Callable[..., None], database: Database, lifecycle: Lifecycle) -> None:
+    """Those that wait or run do not."""
+    jobs = Jobs(database, retention_days=1)
+    ended, waiting = _ended(jobs, lifecycle), jobs.create(NewJob("local", {}, 100))
+    clean(LATER)
+    assert jobs.get(ended.id) is None
+    assert jobs.get(waiting.id) is not None
+
+
+def test_state_to_resume_from_goes_when_the_job_has_ended(
+    clean: Callable[..., None], jobs: Jobs, lifecycle: Lifecycle, running: Job, settings: Settings
+) -> None:
+    """Logs stay, and so does the state of what still runs."""
+    ended = JobFolder.of(settings.jobs_dir, _ended(jobs, lifecycle).id)
+    live = JobFolder.of(settings.jobs_dir, running.id)
+    for folder in (ended, live):
+        folder.state.mkdir(parents=True)
+        folder.log.write_text("log")
+    clean()
+    assert [ended.state.exists(), live.state.exists()] == [False, True]
+    assert ended.log.exists()
+
+
+def test_old_scratch_files_go(clean: Callable[..., None], settings: Settings) -> None:
+    """A folder is as old as the youngest thing in it."""
+    scratch = settings.scratch_dir
+    for name in ("old", "young"):
+        (scratch / name / "deep").mkdir(parents=True)
+        (scratch / name / "deep" / "file").write_text("x")
+    (scratch / "file").write_text("x")
+    for path in [scratch / "file", *(scratch / "old").rglob("*"), scratch / "old", scratch / "young"]:
+        _age(path, SCRATCH_SECONDS + 1)
+    clean()
+    assert [path.name for path in scratch.iterdir()] == ["young"]
+
+
+def test_old_answers_to_repeated_requests_go(clean: Callable[..., None], database: Database) -> None:
+    """The key may be used anew then."""
+    keys = IdempotencyKeys(database)
+    keys.begin("local", "key", "a" * 64, 60.0)
+    clean(LATER)
+    assert keys.begin("local", "key", "b" * 64, 60.0) is not None

@@ -1,0 +1,43 @@
+"""Work that is done again and again."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from worker.maintain.rounds import Rounds
+
+
+def test_a_step_that_fails_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    """It is named in the log, and tried again."""
+    done = []
+
+    def fail() -> None:
+        raise KeyError("boom")
+
+    rounds = Rounds("test", {"failing": fail, "working": lambda: done.append(1)}, 0.01)
+    rounds.once()
+    rounds.once()
+    assert done == [1, 1]
+    assert caplog.text.count("failing failed") == 2
+
+
+def test_it_goes_on_until_it_is_stopped() -> None:
+    """In a thread of its own."""
+    third = threading.Event()
+    done: list[str] = []
+
+    def step() -> None:
+        done.append(threading.current_thread().name)
+        if len(done) == 3:
+            third.set()
+
+    rounds = Rounds("test", {"step": step}, 0.001)
+    rounds.start()
+    assert third.wait(30)
+    rounds.stop(30)
+    count = len(done)
+    rounds.once()
+    assert len(done) == count
+    assert set(done) == {"test"}

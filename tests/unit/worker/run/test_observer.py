@@ -1,0 +1,183 @@
+"""What a run tells goes to log, events, columns and points; at most five times a second, and fenced."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.core.blobs import LocalBlobs
+from app.core.db.engine import Database
+from app.core.jobs import End, Job, JobEvents, JobPoints, Jobs, Lifecycle
+from app.core.settings import Settings
+from app.core.states import Status
+from cnet.errors import StoppedError
+from tests.unit.cnet.points_at_hand import a_point
+from worker.run.log import JobLog
+from worker.run.observer import JobObserver, describe
+from worker.run.reports import FencedError, Reports, StopFlag, patient
+
+
+@pytest.fixture
+def stop() -> StopFlag:
+    """Set by SIGTERM."""
+    return StopFlag()
+
+
+@pytest.fixture
+def observe(database: Database, settings: Settings, stop: StopFlag) -> Callable[[Job], tuple[JobObserver, Reports]]:
+    """An observer of a job, and what it writes through."""
+
+    def make(job: Job) -> tuple[JobObserver, Reports]:
+        reports = Reports(Lifecycle(database), JobPoints(database), job, stop)
+        journal = JobLog(settings.data_dir / "log.txt")
+        return JobObserver(job, reports, journal, LocalBlobs(settings.blobs_dir), stop), reports
+
+    return make
+
+
+Observe = Callable[[Job], tuple[JobObserver, Reports]]
+
+
+def _events(database: Database, job: Job) -> list[tuple[str, object]]:
+    return [(e.type, e.data[e.type]) for e in JobEvents(database).after(job.id, 2)]
+
+
+def _get(jobs: Jobs, job: Job) -> Job:
+    found = jobs.get(job.id)
+    assert found is not None
+    return found
+
+
+def test_a_phase_is_told_at_once_and_once(
+    observe: Observe, running: Job, jobs: Jobs, database: Database, settings: Settings
+) -> None:
+    """It is in the row, in the events, and in the log."""
+    observer, _ = observe(running)
+    for name in ("load", "load", "prune"):
+        observer.phase(name)
+    assert _get(jobs, running).phase == "prune"
+    assert _events(database, running) == [("phase", "load"), ("phase", "prune")]
+    assert [line.split(" ", 1)[1] for line in (settings.data_dir / "log.txt").read_text().splitlines()] == [
+        "phase load",
+        "phase prune",
+    ]
+
+
+def test_what_comes_often_is_gathered(observe: Observe, running: Job, jobs: Jobs, database: Database) -> None:
+    """A thousand steps of progress are few events, and the last one is not lost."""
+    observer, reports = observe(running)
+    for step in range(1001):
+        observer.progress(step / 1000)
+    reports.flush_now()
+    progress = [value for kind, value in _events(database, running) if kind == "progress"]
+    assert progress == sorted(progress)  # type: ignore[type-var]
+    assert progress[-1] == 1.0
+    assert len(progress) < 50
+    assert _get(jobs, running).progress == 1.0
+
+
+def test_progress_does_not_fall_over_attempts(observe: Observe, running: Job, jobs: Jobs, lifecycle: Lifecycle) -> None:
+    """A new attempt begins behind where the last one ended, and tells nothing until it is past that."""
+    lifecycle.report(running.id, 1, progress=0.5)
+    observer, reports = observe(_get(jobs, running))
+    observer.progress(0.2)
+    reports.flush_now()
+    assert _get(jobs, running).progress == 0.5
+    observer.progress(0.6)
+    reports.flush_now()
+    assert _get(jobs, running).progress == 0.6
+
+
+def test_metrics_have_no_numbers_that_json_has_not(observe: Observe, running: Job, database: Database) -> None:
+    """NaN and infinity are null."""
+    observer, reports = observe(running)
+    observer.metric({"phase": "finetune", "epoch": 1, "loss": math.nan, "norm": math.inf})
+    reports.flush_now()
+    assert _events(database, running) == [
+        ("metric", {"phase": "finetune", "epoch": 1, "loss": None, "norm": None}),
+    ]
+
+
+def test_a_point_is_stored_with_its_bundle_once(
+    observe: Observe, running: Job, jobs: Jobs, database: Database, settings: Settings, tmp_path: Path
+) -> None:
+    """An attempt that makes the very same point again tells nothing new."""
+    bundle = tmp_path / "bundle"
+    bundle.write_bytes(b"bundle")
+    for _ in range(2):
+        observer, _ = observe(_get(jobs, running))
+        observer.point(a_point(0, 200), bundle)
+    (row,) = JobPoints(database).of(running.id)
+    assert LocalBlobs(settings.blobs_dir).path(row.blob).read_bytes() == b"bundle"
+    assert "layers" not in row.data
+    assert [kind for kind, _ in _events(database, running)] == ["point"]
+
+
+def test_another_attempt_ends_the_run_whatever_it_tells(
+    observe: Observe, running: Job, lifecycle: Lifecycle, tmp_path: Path
+) -> None:
+    """Nothing is written, and no handler of exceptions stands in the way."""
+    observer, reports = observe(running)
+    lifecycle.recover(running, 2, holder=True)
+    lifecycle.claim(running.id, "w2", 30)
+    bundle = tmp_path / "bundle"
+    bundle.write_bytes(b"bundle")
+    assert not issubclass(FencedError, Exception)
+    with pytest.raises(FencedError):
+        observer.phase("prune")
+    with pytest.raises(FencedError):
+        reports.flush_now()
+    observer, reports = observe(running)
+    with pytest.raises(FencedError):
+        observer.point(a_point(0, 200), bundle)
+    with pytest.raises(FencedError):
+        reports.finish(End(Status.SUCCEEDED))
+
+
+def test_it_stops_when_told(observe: Observe, running: Job, stop: StopFlag) -> None:
+    """SIGTERM sets the flag."""
+    observer, _ = observe(running)
+    assert not observer.should_stop()
+    stop.set()
+    assert observer.should_stop()
+
+
+def test_what_was_told_while_the_database_was_away_is_written_later(
+    observe: Observe, running: Job, jobs: Jobs, settings: Settings
+) -> None:
+    """The run goes on meanwhile."""
+    observer, reports = observe(running)
+    real, hidden = settings.data_dir / "cnet.db", settings.data_dir / "hidden"
+    real.rename(hidden)
+    real.mkdir()
+    observer.phase("prune")
+    observer.log("hello")
+    real.rmdir()
+    hidden.rename(real)
+    reports.flush_now()
+    assert _get(jobs, running).phase == "prune"
+
+
+def test_a_run_that_should_end_does_not_wait_for_the_database(settings: Settings, stop: StopFlag) -> None:
+    """It stops as it would in its work."""
+    stop.set()
+    (settings.data_dir / "cnet.db").mkdir()
+    away = Database(settings.database)
+    with pytest.raises(StoppedError):
+        patient(away.ping, stop)
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ({"phase": "finetune", "epoch": 3, "epochs": 9, "loss": 0.123456}, "finetune: epoch 3/9, loss 0.1235"),
+        ({"epoch": 3, "loss": None}, "epoch 3, loss None"),
+        ({"phase": "quantize", "mse": 1e-9}, "quantize: mse 1e-09"),
+    ],
+)
+def test_numbers_as_a_line(values: dict[str, object], line: str) -> None:
+    """Phase and epoch come first."""
+    assert describe(values) == line

@@ -1,0 +1,130 @@
+"""One attempt of one job, in this process: from the stored inputs to the recorded end."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app.core.blobs import LocalBlobs
+from app.core.db.engine import Database
+from app.core.jobs import Job, JobFolder, JobPoints, Jobs, Lifecycle, NewJob
+from app.core.objects import NewObject, Objects
+from app.core.settings import Settings
+from cnet.bundle import open_bundle
+from cnet.formats.canonical import write_canonical
+from cnet.weights import Tensor, Weights
+from worker.run import exits
+from worker.run.reports import StopFlag
+from worker.run.runner import Runner, main
+
+
+def _checkpoint(settings: Settings, database: Database) -> str:
+    values = np.random.default_rng(0).normal(size=(20, 10)).astype(np.float32)
+    path = settings.data_dir / "weights.safetensors"
+    write_canonical(path, Weights.select([Tensor("w", "float32", values)]))
+    blob = LocalBlobs(settings.blobs_dir).put_file(path)
+    return Objects.checkpoints(database).create(NewObject("local", "w.pt", blob, 1, {}, blob)).id
+
+
+def _claimed(database: Database, checkpoint: str, **spec: Any) -> Job:
+    document = {"checkpoint": checkpoint, "prune": {"name": "magnitude", "sparsity": [0.5]}, **spec}
+    job = Jobs(database).create(NewJob("local", document, 100, checkpoint_id=checkpoint))
+    claimed = Lifecycle(database).claim(job.id, "w", 30)
+    assert claimed is not None
+    return claimed
+
+
+def _get(database: Database, job: Job) -> Job:
+    found = Jobs(database).get(job.id)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def checkpoint(settings: Settings, database: Database) -> str:
+    """A stored checkpoint of one tensor."""
+    return _checkpoint(settings, database)
+
+
+def test_a_job_without_training_succeeds(settings: Settings, database: Database, checkpoint: str) -> None:
+    """Its point's bundle is stored and opens; its row says what it ran on."""
+    job = _claimed(database, checkpoint)
+    assert Runner(settings, database, job, StopFlag()).run() == exits.ENDED
+    done = _get(database, job)
+    assert (done.status, done.selected, done.progress) == ("succeeded", 0, 1.0)
+    assert done.versions is not None
+    assert done.versions["device"] == "cpu"
+    (point,) = JobPoints(database).of(job.id)
+    assert point.data["sha256"] == point.blob
+    assert open_bundle(LocalBlobs(settings.blobs_dir).path(point.blob))["w"].shape == (20, 10)
+
+
+def test_a_target_that_no_point_meets_fails_the_job_and_keeps_its_points(
+    settings: Settings, database: Database, checkpoint: str
+) -> None:
+    """The code is the contract's."""
+    job = _claimed(database, checkpoint, target={"max_bytes": 1})
+    assert Runner(settings, database, job, StopFlag()).run() == exits.ENDED
+    failed = _get(database, job)
+    assert (failed.status, failed.error_code) == ("failed", "constraint_not_met")
+    assert JobPoints(database).of(job.id)
+
+
+def test_a_run_that_should_stop_records_nothing(settings: Settings, database: Database, checkpoint: str) -> None:
+    """Its supervisor does, and knows why it was stopped."""
+    job = _claimed(database, checkpoint)
+    stop = StopFlag()
+    stop.set()
+    assert Runner(settings, database, job, stop).run() == exits.STOPPED
+    assert _get(database, job).status == "running"
+    assert "stopped; what was saved is kept" in JobFolder.of(settings.jobs_dir, job.id).log.read_text()
+
+
+def test_a_run_that_is_fenced_records_nothing(settings: Settings, database: Database, checkpoint: str) -> None:
+    """Another attempt has the job."""
+    job = _claimed(database, checkpoint)
+    Lifecycle(database).recover(job, 2, holder=True)
+    second = Lifecycle(database).claim(job.id, "w2", 30)
+    assert Runner(settings, database, job, StopFlag()).run() == exits.FENCED
+    assert _get(database, job) == second
+
+
+def test_a_checkpoint_that_is_gone_fails_the_job(settings: Settings, database: Database, checkpoint: str) -> None:
+    """The detail says what to do."""
+    stored = Objects.checkpoints(database).get(checkpoint)
+    assert stored is not None
+    LocalBlobs(settings.blobs_dir).delete(stored.blob)
+    job = _claimed(database, checkpoint)
+    assert Runner(settings, database, job, StopFlag()).run() == exits.ENDED
+    failed = _get(database, job)
+    assert (failed.status, failed.error_code) == ("failed", "gone")
+    assert "upload it again" in (failed.error_detail or "")
+
+
+def test_a_fault_of_ours_is_in_the_log_and_not_in_the_answer(
+    settings: Settings, database: Database, checkpoint: str
+) -> None:
+    """The user reads a neutral text; who is sent the log reads what happened."""
+    job = _claimed(database, checkpoint)
+    (settings.jobs_dir / job.id).mkdir(parents=True)
+    (settings.jobs_dir / job.id / "state").write_text("a file where a folder has to be")
+    assert Runner(settings, database, job, StopFlag()).run() == exits.ENDED
+    failed = _get(database, job)
+    assert failed.status == "failed"
+    assert str(settings.data_dir) not in (failed.error_detail or "")
+    assert "in cnet.pipeline" in JobFolder.of(settings.jobs_dir, job.id).log.read_text()
+
+
+def test_a_runner_of_a_job_that_is_not_held_ends_at_once(
+    settings: Settings, running: Job, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its attempt is over."""
+    monkeypatch.setenv("CNET_DATA_DIR", str(tmp_path))
+    monkeypatch.setattr("worker.run.runner.die_with_parent", lambda _: None)
+    monkeypatch.setattr("worker.run.runner.signal.signal", lambda *_: None)
+    assert settings.database.startswith("sqlite")
+    assert main([running.id, "7", str(os.getppid())]) == exits.FENCED

@@ -1,0 +1,123 @@
+"""A worker's processes and what they share: the main process, made by Celery, and its pool process, which runs jobs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+from collections.abc import Collection
+
+from celery.worker import state as celery_state
+
+from app.core.blobs import LocalBlobs
+from app.core.celery_queue import CeleryQueue
+from app.core.db.engine import Database
+from app.core.jobs import Lifecycle
+from app.core.launch import die_with_parent
+from app.core.outbox import Outbox
+from app.core.queue import QUEUE
+from app.core.settings import Settings
+from app.core.workers import Workers
+from worker.host.machine import devices, versions
+from worker.host.presence import Presence
+from worker.host.stop_signal import StopSignal
+from worker.host.watchdog import Watchdog
+from worker.maintain.reaper import Reaper
+from worker.maintain.retention import Retention
+from worker.maintain.rounds import Rounds, Step
+from worker.run.supervisor import Supervisor
+
+log = logging.getLogger(__name__)
+
+RETENTION_SECONDS = 60.0
+STUCK_SECONDS = 60.0
+_TEMPORARY_FAILURE = 75  # sysexits.h, EX_TEMPFAIL: whoever keeps workers running starts another
+_SILENT_LEASES = 10  # a worker not seen for so many leases is forgotten
+
+
+class Host:
+    """One worker. Made in the main process before the pool forks, and inherited by pool processes.
+
+    Args:
+        settings: the service's.
+        name: Celery's node name, such as ``cnet1@host``.
+        queues: names of the queues that this worker takes messages from.
+
+    """
+
+    def __init__(self, settings: Settings, name: str, queues: Collection[str]) -> None:
+        self._settings = settings
+        self._main = os.getpid()
+        self.worker_id = f"{socket.gethostname()}:{self._main}:{name.split('@')[0]}"
+        self._takes_jobs = QUEUE in queues
+        self.stop = StopSignal()
+        self._presence = Presence(settings.data_dir.absolute() / "workers")
+        self._presence.enter(self.worker_id)
+        self._rounds: list[Rounds] = []
+
+    def enter_pool_process(self) -> None:
+        """In a pool process: it dies with the main process, and the runner with it."""
+        die_with_parent(self._main)
+
+    def run_job(self, job_id: str) -> None:
+        """Run a job, in a pool process."""
+        database = Database(self._settings.database)
+        try:
+            Supervisor(self._settings, database, self.worker_id, self.stop).run(job_id)
+        finally:
+            database.close()
+
+    def start(self) -> None:
+        """The main process takes messages now: say so, and keep the service going."""
+        if self._rounds:
+            return
+        database = Database(self._settings.database)
+        queue = CeleryQueue(self._settings.broker)
+        outbox = Outbox(database, queue)
+        reaper = Reaper(self._settings, Lifecycle(database), outbox, self._presence)
+        retention = Retention(self._settings, database, LocalBlobs(self._settings.blobs_dir), outbox)
+        steps = {**self._own_steps(Workers(database), queue), **reaper.steps()}
+        self._rounds = [
+            Rounds("reaper", steps, self._settings.reap_seconds),
+            Rounds("retention", retention.steps(), RETENTION_SECONDS),
+        ]
+        for rounds in self._rounds:
+            rounds.start()
+
+    def leave(self) -> None:
+        """The main process ends; it holds no job any more."""
+        for rounds in self._rounds:
+            rounds.stop(5.0)
+        database = Database(self._settings.database)
+        try:
+            Workers(database).forget(self.worker_id)
+        finally:
+            database.close()
+            self._presence.leave(self.worker_id)
+
+    def _own_steps(self, workers: Workers, queue: CeleryQueue) -> dict[str, Step]:
+        found: list[list[str]] = []
+
+        def beat() -> None:
+            workers.beat(self.worker_id, found[0] if found else [], versions())
+            if not found:  # asking takes seconds where there are GPUs
+                found.append(devices())
+                workers.beat(self.worker_id, found[0], versions())
+
+        watchdog = Watchdog(queue, self._idle, _leave_at_once, STUCK_SECONDS)
+        silent = _SILENT_LEASES * self._settings.lease_seconds
+        return {
+            "saying that this worker lives": beat,
+            "forgetting silent workers": lambda: workers.drop_silent(silent),
+            "looking for a stuck consumer": watchdog.look,
+        }
+
+    def _idle(self) -> bool:
+        busy = celery_state.active_requests or celery_state.reserved_requests
+        return self._takes_jobs and not busy and not self.stop.is_set()
+
+
+def _leave_at_once() -> None:
+    sys.stderr.flush()
+    os._exit(_TEMPORARY_FAILURE)

@@ -1,0 +1,1 @@
+"""What keeps the service going: lost jobs, unsent messages, old data."""

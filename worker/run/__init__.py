@@ -1,0 +1,1 @@
+"""One job: claimed, run in a child process, watched, reported."""

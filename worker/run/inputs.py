@@ -1,0 +1,47 @@
+"""A job's inputs, from what the API stored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app.core.blobs import BlobStore
+from app.core.db.engine import Database
+from app.core.errors import GoneError, NotFoundError
+from app.core.jobs import Job
+from app.core.objects import Objects, StoredObject
+from cnet.data import DATASETS, Dataset
+from cnet.data.npz import read_dataset
+from cnet.formats.canonical import read_canonical
+from cnet.pipeline import Inputs
+from cnet.spec import JobSpec
+from cnet.weights import Weights
+
+
+def load_inputs(job: Job, spec: JobSpec, database: Database, blobs: BlobStore, folder: Path) -> Inputs:
+    """Weights and data set of a job; ``folder`` is where its run keeps its state.
+
+    Raises:
+        GoneError: the checkpoint or the data set was deleted.
+        CnetError: what is stored cannot be read.
+
+    """
+    weights: Weights | None = None
+    if job.checkpoint_id is not None:
+        weights = read_canonical(_blob(Objects.checkpoints(database).get(job.checkpoint_id), "checkpoint", blobs))
+    return Inputs(weights, _dataset(job, spec, database, blobs), folder)
+
+
+def _dataset(job: Job, spec: JobSpec, database: Database, blobs: BlobStore) -> Dataset | None:
+    if job.dataset_id is not None:
+        return read_dataset(_blob(Objects.datasets(database).get(job.dataset_id), "data set", blobs))
+    return None if spec.dataset is None else DATASETS.create(spec.dataset).load()
+
+
+def _blob(stored: StoredObject | None, kind: str, blobs: BlobStore) -> Path:
+    gone = f"the job's {kind} was deleted: upload it again and submit a new job"
+    if stored is None:
+        raise GoneError(gone)
+    try:
+        return blobs.path(stored.blob)
+    except NotFoundError as error:
+        raise GoneError(gone) from error
