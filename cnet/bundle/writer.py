@@ -16,6 +16,7 @@ from cnet.arrays import release
 from cnet.bundle.container import CHUNK, JOINED, Reader, Writer, file_sha256
 from cnet.bundle.document import parse, to_json
 from cnet.bundle.manifest import STREAMS, Joined, Manifest, Other, columns_of, plain, products_of, ties_of
+from cnet.bundle.parts import parts_of
 from cnet.bundle.reconstruction import stored
 from cnet.bundle.spools import Spools
 from cnet.coding import Encoder, SegmentEncoder
@@ -89,30 +90,35 @@ def write_bundle(
 def add_notes(
     path: str | os.PathLike[str], metrics: Mapping[str, Any] | None, extra: Mapping[str, Any] | None
 ) -> BundleSizes:
-    """Put other metrics and extra into a bundle of version 3, in place: its data stay where they are.
+    """Replace metrics and extra of a bundle in place; its other members are neither decoded nor moved.
 
-    Whoever calls it has the file to itself; a crash on the way leaves a file that is no bundle.
+    ``write_bundle`` without notes followed by ``add_notes`` gives the same bytes as ``write_bundle`` with the notes.
+    The file must not be in use: a crash on the way leaves a file that is no bundle.
+
+    Args:
+        path: the bundle.
+        metrics: as for ``write_bundle``.
+        extra: as for ``write_bundle``.
 
     Raises:
-        BundleError: the file is no bundle of version 3, or the notes are nothing that JSON can hold.
+        BundleError: the file is no bundle, or JSON cannot hold the notes.
+        OSError: the file cannot be written.
     """
     reader = Reader(Path(path))
     manifest = parse(reader.manifest)
-    if manifest.joined is None:
-        raise BundleError(f"a bundle of version {manifest.version} is written with its metrics, or not at all")
     notes = {"metrics": None if metrics is None else plain(metrics), "extra": None if extra is None else plain(extra)}
     text = to_json(manifest.model_copy(update=notes))
+    others = [entry for name, entry in reader.entries.items() if name != "manifest"]
     with Path(path).open("r+b") as file:
         file.truncate(reader.entries["manifest"].offset)
-        writer = Writer.resumed(file, JOINED, [reader.entries["data"]])
+        writer = Writer.resumed(file, reader.form, others)
         writer.add("manifest", "|u1", [np.frombuffer(text, np.uint8)])
         writer.seal()
         file.flush()
         os.fsync(file.fileno())
         total = file.seek(0, os.SEEK_END)
         digest = file_sha256(file)
-    parts = {**manifest.joined.sizes, "other": sum(manifest.joined.others)}
-    return BundleSizes.of(parts, total, digest)
+    return BundleSizes.of(parts_of(reader, manifest).sizes, total, digest)
 
 
 def _write_apart(

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cnet.bundle import open_bundle, write_bundle
-from cnet.bundle.writer import add_notes
 from cnet.coding import ENCODERS
 from cnet.errors import BundleError, CheckpointError, SpecError
 from cnet.formats.canonical import read_canonical, write_canonical
@@ -200,19 +199,3 @@ def test_a_bundle_of_something_else_is_found_out(tmp_path: Path) -> None:
 
     with pytest.raises(BundleError, match="does not decode"):
         measured(open_bundle(tmp_path / "b.npz"), streamed(weights, 0.51, "kmeans", 16))
-
-
-def test_notes_are_added_in_place(tmp_path: Path) -> None:
-    """The file is that of a writer who knew them from the start."""
-    weights, encoder = net(tmp_path), ENCODERS.create("compact")
-    symbols, notes = in_memory(weights, 0.5, "kmeans", 16), ({"mse": 0.5}, {"spec": {"seed": 0}})
-    expected = write_bundle(tmp_path / "one.npz", weights, symbols, encoder, *notes)
-    write_bundle(tmp_path / "two.npz", weights, symbols, encoder, {"what": "x" * 5000})
-
-    sizes = add_notes(tmp_path / "two.npz", *notes)
-
-    assert (tmp_path / "two.npz").read_bytes() == (tmp_path / "one.npz").read_bytes()
-    assert sizes == expected
-    write_bundle(tmp_path / "three.npz", weights, symbols, ENCODERS.create("npz"))
-    with pytest.raises(BundleError, match="version 1"):
-        add_notes(tmp_path / "three.npz", *notes)
