@@ -31,6 +31,7 @@ from app.core.errors import ServiceError
 from app.core.queue import JobQueue
 from app.core.settings import Settings
 from cnet.errors import CnetError
+from cnet.plugins import load_plugins
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,11 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     """The application, by settings from the environment unless given; connects to nothing until it starts.
 
     ``queue`` stands in for the broker that the settings name.
+
+    Raises:
+        PluginError: an installed plug-in is broken. The server does not start with a part of its parts.
     """
+    load_plugins()
     container = Container.create(settings or Settings(), queue)
     app = FastAPI(
         title="cnet",

@@ -8,6 +8,7 @@
     ├── BundleError              a bundle that is damaged, foreign, or of another version
     ├── TrainingError            training went wrong (a loss that is not finite, no memory, ...)
     ├── ConstraintNotMetError    no point meets the target
+    ├── PluginError              an installed plug-in that cannot be imported
     └── StoppedError             the observer asked to stop
 
 Foreign exceptions are caught at the border where they enter and re-raised as one of these, ``from`` the cause.
@@ -98,6 +99,12 @@ class ConstraintNotMetError(CnetError):
     """No point meets the target; the points that were made stay readable."""
 
     default_code = "constraint_not_met"
+
+
+class PluginError(CnetError):
+    """An installed plug-in that cannot be imported, or that registers a name that is taken."""
+
+    default_code = "plugin_broken"
 
 
 class StoppedError(CnetError):

@@ -1,66 +1,42 @@
-"""How a part (transform, method, pruner, quantizer, encoder, architecture, data set) makes itself known.
+"""Registries: how a part (transform, training method, pruner, quantizer, encoder, ...) becomes known by its name.
 
-A part is a frozen pydantic model whose fields are its parameters, in one file named after it, registered by a
-decorator in that file. Adding a part is adding a file: the registry imports the folder on first use, and
-catalogue, validation and the API's schemas follow from ``Registry.describe``.
+A part is a frozen pydantic model whose fields are its parameters. It lives in one file and is registered there by a
+decorator::
+
+    @PRUNERS.register("mine")
+    class Mine(Pruner):
+        summary: ClassVar[str] = "Keeps what is mine."
+        source: ClassVar[str] = "a paper"
+        name: Literal["mine"] = "mine"
+
+The file is either a module in the package of its kind (``cnet/prune/mine.py``) or belongs to a plug-in
+(``cnet.plugins``). Nothing else has to be edited: catalogue, validation, and the schemas of the API follow from
+``Registry.describe``.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import NoneType
-from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, get_args
+from typing import Any, ClassVar, Generic, TypeVar, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    ModelWrapValidatorHandler,
-    model_validator,
-)
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from cnet.documents import UserDocument
 from cnet.errors import SpecError
+from cnet.plugins import load_plugins
 
 
-class Strict(BaseModel):
-    """Base of every document we accept: frozen, no unknown field, no coercion, no NaN or infinity."""
+class Part(UserDocument):
+    """Base of all parts. A subclass declares the three attributes below and is registered under its name.
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, populate_by_name=True)
-
-
-class Asked(Strict):
-    """Base of what a user asks for. As many JSON clients send null for what is not set, null means the default.
-
-    Where null is a value of the field's own it stays; a field without a default refuses it.
-    """
-
-    @model_validator(mode="wrap")  # around a part's own validators, which see the document without such nulls
-    @classmethod
-    def _null_means_the_default(cls, document: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        if not isinstance(document, dict):
-            return handler(document)
-        unset = {
-            name
-            for field, info in cls.model_fields.items()
-            for name in (field, info.alias)
-            if not info.is_required() and not _takes_none(info.annotation)
-        }
-        return handler({name: value for name, value in document.items() if value is not None or name not in unset})
-
-
-class Part(Asked):
-    """Base of all parts. A subclass declares ``name: Literal["its_name"] = "its_name"``.
-
-    ``summary`` is one sentence for the catalogue; ``source`` is the paper or the standard it comes from.
+    ``name`` is a field of the type ``Literal["its_name"]``, with that value as default. ``summary`` is one sentence
+    for the catalogue. ``source`` is the paper or the standard that the part comes from.
     """
 
     summary: ClassVar[str]
@@ -71,46 +47,58 @@ PartT = TypeVar("PartT", bound=Part)
 
 
 class Registry(Generic[PartT]):
-    """The parts of one kind, found in one package.
+    """The parts of one kind by name. The first read imports the kind's own modules, then all plug-ins.
 
     Args:
-        kind: the word for messages, such as ``"pruner"``.
-        package: the package whose modules each register one part (or a family of them).
+        kind: the word for one such part in messages, such as ``"pruner"``.
+        package: the package whose modules each register one part, or one family of parts. Modules whose names begin
+            with an underscore are skipped.
     """
 
     def __init__(self, kind: str, package: str) -> None:
         self.kind = kind
         self.package = package
         self._parts: dict[str, type[PartT]] = {}
-        self._discovered = False
+        self._lock = threading.RLock()  # a module that is being imported may read the registry
+        self._imported = False
 
     def register(self, *names: str) -> Callable[[type[PartT]], type[PartT]]:
-        """Class decorator: make a part known under each of ``names``."""
+        """Class decorator that makes a part known under each of ``names``.
+
+        Raises:
+            ValueError: a name is taken, or the class lacks what every part declares.
+        """
 
         def add(part: type[PartT]) -> type[PartT]:
+            if not part.__module__.startswith(f"{self.package}."):
+                self._import_own()  # so that a plug-in, not the built-in part, is told that a name is taken
             for name in names:
-                if self._parts.setdefault(name, part) is not part:
-                    raise ValueError(f"{self.kind} {name!r} is registered twice")
+                self._check(name, part)
+                self._parts[name] = part
             return part
 
         return add
 
     def names(self) -> tuple[str, ...]:
-        """All names, sorted."""
-        self._discover()
+        """All names, sorted. Raises PluginError where a plug-in is broken."""
+        self._import_own()
+        load_plugins()
         return tuple(sorted(self._parts))
 
     def get(self, name: str) -> type[PartT]:
-        """The class registered as ``name``. Raises SpecError naming the known ones."""
-        self._discover()
-        try:
-            return self._parts[name]
-        except KeyError:
-            known = ", ".join(self.names())
-            raise SpecError(f"there is no {self.kind} {name!r}; known: {known}") from None
+        """The class registered as ``name``.
+
+        Raises:
+            SpecError: there is none.
+            PluginError: a plug-in is broken.
+        """
+        known = self.names()
+        if name not in self._parts:
+            raise SpecError(f"{self.kind} {name!r}: this name is not known. Use one of: {', '.join(known)}.")
+        return self._parts[name]
 
     def create(self, name: str, **parameters: Any) -> PartT:
-        """An instance of the part registered as ``name``."""
+        """An instance of the part registered as ``name``. Raises as ``get``, and ValidationError."""
         part: Callable[..., PartT] = self.get(name)
         return part(name=name, **parameters)
 
@@ -125,57 +113,47 @@ class Registry(Generic[PartT]):
         schema.pop("title", None)
         return {"name": name, "summary": part.summary, "source": part.source, "parameters": schema}
 
-    def _discover(self) -> None:
-        if self._discovered:
-            return
-        self._discovered = True
-        package = importlib.import_module(self.package)
-        for module in pkgutil.iter_modules(package.__path__):
-            if not module.name.startswith("_"):
-                importlib.import_module(f"{self.package}.{module.name}")
+    def _check(self, name: str, part: type[PartT]) -> None:
+        label, described = f"{self.kind} {name!r}", f"{part.__module__}.{part.__qualname__}"
+        other = self._parts.get(name, part)
+        if other is not part:
+            taken = f"{other.__module__}.{other.__qualname__}"
+            raise ValueError(f"{label}: {described} and {taken} both have this name. Rename one of them.")
+        missing = [attribute for attribute in ("summary", "source") if not hasattr(part, attribute)]
+        if missing:
+            raise ValueError(f"{label}: {described} declares no {' and no '.join(missing)}. Add the class attribute.")
+        field = part.model_fields.get("name")
+        if field is None or name not in get_args(field.annotation):
+            raise ValueError(f'{label}: {described} has no such field. Declare `name: Literal["{name}"] = "{name}"`.')
+
+    def _import_own(self) -> None:
+        """Import the modules of the kind's own package, once."""
+        with self._lock:
+            if self._imported:
+                return
+            self._imported = True
+            package = importlib.import_module(self.package)
+            for module in pkgutil.iter_modules(package.__path__):
+                if not module.name.startswith("_"):
+                    importlib.import_module(f"{self.package}.{module.name}")
 
 
 @dataclass(frozen=True)
 class OneOf:
     """Annotation of a pydantic field that holds one part of a registry, chosen by its ``name``.
 
-    ``prune: Annotated[Pruner, OneOf(PRUNERS)]`` validates ``{"name": "magnitude", ...}`` into that class, with error
-    locations that reach into the part.
+    ``prune: Annotated[Pruner, OneOf(PRUNERS)]`` validates ``{"name": "magnitude", ...}`` into that class. Errors name
+    the field inside the part.
     """
 
     registry: Registry[Any]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """One branch a registered name."""
+        """A union with one branch for each registered name."""
         names = self.registry.names()
         choices = {name: handler.generate_schema(self.registry.get(name)) for name in names}
         return core_schema.tagged_union_schema(choices, discriminator="name")
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """The union's own JSON Schema (a plain ``oneOf``)."""
+        """The JSON Schema of the union, a plain ``oneOf``."""
         return handler(schema)
-
-
-def _takes_none(annotation: Any) -> bool:
-    return annotation is NoneType or NoneType in get_args(annotation)
-
-
-ItemT = TypeVar("ItemT")
-
-
-def _as_list(value: Any) -> Any:
-    return value if isinstance(value, list | tuple) else [value]
-
-
-def _distinct(values: tuple[ItemT, ...]) -> tuple[ItemT, ...]:
-    if len(set(values)) != len(values):
-        raise ValueError("a value is given twice")
-    return values
-
-
-Sweep = Annotated[
-    tuple[ItemT, ...],
-    BeforeValidator(_as_list),
-    Field(min_length=1, max_length=64, strict=False),
-    AfterValidator(_distinct),  # of the values as they were understood: 0 and 0.0 are one sparsity
-]

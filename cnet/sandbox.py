@@ -20,12 +20,12 @@ from typing import Literal
 from pydantic import ValidationError
 
 from cnet.data.npz import DatasetManifest, read_npz_dataset, write_dataset
+from cnet.documents import StrictDocument
 from cnet.errors import CheckpointError, CnetError, DatasetError
 from cnet.formats.base import Limits
 from cnet.formats.canonical import write_canonical
 from cnet.formats.manifest import CheckpointManifest
 from cnet.formats.reader import read_checkpoint
-from cnet.registry import Strict
 
 WEIGHTS_FILE = "weights.safetensors"
 DATASET_FILE = "dataset.safetensors"
@@ -35,7 +35,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
 
 
-class Request(Strict):
+class Request(StrictDocument):
     """What to read, where to write, and what it may cost (bytes, and seconds of processor time)."""
 
     kind: Literal["checkpoint", "dataset"]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from cnet.coding import ENCODERS, Encoder
+from cnet.documents import UserDocument
 from cnet.errors import SpecError
 from cnet.methods import METHODS, Method
 from cnet.models import ARCHITECTURES, Architecture
 from cnet.prune import PRUNERS, Gradual, Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
-from cnet.registry import Asked, OneOf
+from cnet.registry import OneOf
 from cnet.training.config import Baseline, Recover, Training
 from cnet.training.config import Preprocess as Preprocess
 from cnet.transform import TRANSFORMS, Transform
@@ -24,7 +25,7 @@ Pattern = Annotated[str, Field(min_length=1, max_length=500)]
 _PARTS = frozenset({"architecture", "transform", "method", "prune", "quantize", "encode"})
 
 
-class Target(Asked):
+class Target(UserDocument):
     """What the selected point must meet; exactly one of the three."""
 
     max_accuracy_drop: float | None = Field(
@@ -40,7 +41,7 @@ class Target(Asked):
         return self
 
 
-class Compressible(Asked):
+class Compressible(UserDocument):
     """Which tensors to compress, by name patterns (``*`` and ``?``), beyond the default rule."""
 
     include: tuple[Pattern, ...] = Field(default=(), max_length=1000, strict=False)
@@ -51,11 +52,13 @@ class Compressible(Asked):
         return Selection(self.include, self.exclude)
 
 
-class JobSpec(Asked):
+class JobSpec(UserDocument):
     """One compression job. A part that is left out and a part that is null mean the same: the default.
 
     So do a field inside a part that is left out and one that is null.
     """
+
+    model_config = ConfigDict(defer_build=True)  # the first validation reads the registries; an import reads none
 
     checkpoint: str | None = Field(default=None, max_length=200)
     architecture: Annotated[Architecture, OneOf(ARCHITECTURES)] | None = None

@@ -12,8 +12,8 @@ from pydantic import Field, JsonValue, ValidationError
 from cnet.bundle.manifest import STREAMS, Columns, Factors, Joined, Length, Manifest, Other, Role
 from cnet.bundle.notes import Digest, Notes, restored, shortened
 from cnet.bundle.reconstruction import LocalEntry
+from cnet.documents import StrictDocument
 from cnet.errors import BundleError
-from cnet.registry import Strict
 
 VERSIONS = (1, 2, 3)
 
@@ -28,7 +28,7 @@ _PACKING = {"kind": "planes", "error": 0.0}
 Shape = Annotated[tuple[Length, ...], Field(max_length=64)]
 
 
-class _Document(Strict):
+class _Document(StrictDocument):
     """The JSON of version 3; what is null or empty is left out."""
 
     format: Literal["cnet-bundle"]

@@ -14,8 +14,8 @@ from cnet import dtypes
 from cnet.bundle.container import Packed
 from cnet.bundle.reconstruction import LocalEntry
 from cnet.coding.other_tensors import Described, Kind
+from cnet.documents import StrictDocument
 from cnet.products import shape_of
-from cnet.registry import Strict
 from cnet.weights import Product, Weights
 
 STREAMS = ("mask", "labels", "centroids")
@@ -28,7 +28,7 @@ Length = Annotated[int, Field(ge=0, le=_MOST_BYTES)]
 Role = Literal["compressible", "other", "tied"]
 
 
-class Member(Strict):
+class Member(StrictDocument):
     """One array of the bundle."""
 
     descr: Literal["|u1", "<u2", "<u4", "<f2", "<f4", "<f8"]
@@ -40,14 +40,14 @@ class Member(Strict):
         return Packed(self.descr, self.length, self.sha256)
 
 
-class Other(Strict):
+class Other(StrictDocument):
     """How the tensors that are not compressible are packed, and the largest error of it."""
 
     kind: Kind
     error: float
 
 
-class Joined(Strict):
+class Joined(StrictDocument):
     """Version 3: what the member ``data`` is made of.
 
     Attributes:
@@ -66,7 +66,7 @@ class Joined(Strict):
         return sum(self.sizes.values()) + sum(self.others)
 
 
-class Columns(Strict):
+class Columns(StrictDocument):
     """All tensors, one list a property."""
 
     names: tuple[str, ...]
@@ -89,7 +89,7 @@ class Columns(Strict):
         return self
 
 
-class Factors(Strict):
+class Factors(StrictDocument):
     """A tensor that is stored as two: ``left`` and ``right`` are their places in the lists of tensors."""
 
     name: str
@@ -98,7 +98,7 @@ class Factors(Strict):
     right: Length
 
 
-class Manifest(Strict):
+class Manifest(StrictDocument):
     """The whole manifest; the specification is ``cnet.bundle``. Version 3 has ``joined`` in place of ``members``."""
 
     format: Literal["cnet-bundle"] = "cnet-bundle"

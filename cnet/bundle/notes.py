@@ -19,7 +19,7 @@ from pydantic import Field, JsonValue
 
 from cnet import dtypes
 from cnet.bundle.manifest import Columns
-from cnet.registry import Strict
+from cnet.documents import StrictDocument
 
 Digest = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{22}$")]
 
@@ -89,7 +89,7 @@ SAID: Mapping[str, str] = {"prune": "magnitude", "quantize": "kmeans", "encode":
 """The parts of sections of which nothing is said, or nothing of the name."""
 
 
-class Notes(Strict):
+class Notes(StrictDocument):
     """The notes as they are in the manifest."""
 
     metrics: Annotated[tuple[JsonValue, ...], Field(min_length=len(METRICS + BASELINE))]

@@ -11,14 +11,14 @@ from pydantic import Field
 
 from cnet.coding import Decoded, Streams
 from cnet.coding.primitives.byte_planes import pack, unpack
+from cnet.documents import StrictDocument
 from cnet.errors import BundleError
 from cnet.reconstruction import Dither, Local, Scales, rows_of
-from cnet.registry import Strict
 
 Array = npt.NDArray[np.generic]
 
 
-class DitherEntry(Strict):
+class DitherEntry(StrictDocument):
     """A dither, whole."""
 
     kind: Literal["dither"] = "dither"
@@ -26,7 +26,7 @@ class DitherEntry(Strict):
     step: Annotated[float, Field(gt=0)]
 
 
-class ScalesEntry(Strict):
+class ScalesEntry(StrictDocument):
     """Factors of rows, which are the last ``length`` elements of the member ``centroids``."""
 
     kind: Literal["scales"] = "scales"

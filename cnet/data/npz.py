@@ -21,6 +21,7 @@ import numpy.typing as npt
 from pydantic import Field, ValidationError
 
 from cnet.data.dataset import Dataset
+from cnet.documents import StrictDocument
 from cnet.errors import CheckpointError, DatasetError
 from cnet.formats.archive import ZipArchive
 from cnet.formats.base import Limits, Notice, Source, listed
@@ -28,7 +29,6 @@ from cnet.formats.canonical import read_canonical, write_canonical
 from cnet.formats.manifest import WarningRow
 from cnet.formats.npy import NpyMember, npy_member
 from cnet.formats.npz import is_npz
-from cnet.registry import Strict
 from cnet.weights import Tensor, Weights
 
 _SPLIT = ("x_train", "y_train", "x_test", "y_test")
@@ -43,7 +43,7 @@ _CODES = {"too_many_elements": "too_large", "unsafe_pickle": "unsafe_archive", "
 Images = npt.NDArray[np.uint8] | npt.NDArray[np.float32]
 
 
-class DatasetManifest(Strict):
+class DatasetManifest(StrictDocument):
     """All that the API shows of a data set, but what only the upload knows."""
 
     version: Literal[1] = 1

@@ -6,14 +6,14 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
+from cnet.documents import StrictDocument
 from cnet.errors import CheckpointError
 from cnet.formats.base import Checkpoint, Notice
 from cnet.formats.values import statistics
-from cnet.registry import Strict
 from cnet.weights import Tensor, Weights
 
 
-class WarningRow(Strict):
+class WarningRow(StrictDocument):
     """Something that the user should know; ``tensor`` where it is about one."""
 
     code: str
@@ -26,7 +26,7 @@ class WarningRow(Strict):
         return cls(code=notice.code, detail=notice.detail, tensor=notice.tensor)
 
 
-class TensorRow(Strict):
+class TensorRow(StrictDocument):
     """One tensor, and the numbers that describe its values (float64; null where there are none)."""
 
     name: str
@@ -43,7 +43,7 @@ class TensorRow(Strict):
     tied_to: str | None
 
 
-class CheckpointManifest(Strict):
+class CheckpointManifest(StrictDocument):
     """All that the API shows of a checkpoint, but what only the upload knows (id, file name, size, digest, times).
 
     ``tensors`` has a row a name, tied copies too; ``parameters``, ``compressible_parameters`` and ``dtypes`` (elements

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from cnet.documents import UserDocument
 from cnet.errors import SpecError
 from cnet.methods._base import METHODS, Method, Moment
 from cnet.methods._fixed import Strength
 from cnet.methods._proximal import thinned
-from cnet.registry import Asked
 from cnet.weights import Weights
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _LAMBDA, _DECAY = 0.005, 0.001
 """The default where no strength is given: measured in docs/decisions/0006."""
 
 
-class Ramp(Asked):
+class Ramp(UserDocument):
     """A strength that grows by the epoch."""
 
     start: Strength = Field(default=0.0, description="λ in the first epoch.")

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from cnet.documents import Sweep
 from cnet.errors import SpecError
 from cnet.prune._gradual import Gradual
 from cnet.prune._scope import Scope, keep_most_salient
 from cnet.prune._select import Bits, Threshold
-from cnet.registry import Part, Registry, Sweep
+from cnet.registry import Part, Registry
 from cnet.weights import Weights
 
 Sparsity = Annotated[float, Field(ge=0.0, le=1.0)]

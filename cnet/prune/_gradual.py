@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from cnet.registry import Asked
+from cnet.documents import UserDocument
 
 
-class Gradual(Asked):
+class Gradual(UserDocument):
     """A sparsity that rises fast at first and ever slower towards its end, along a cubic curve.
 
     Zhu and Gupta, To Prune, or Not to Prune, 2017, equation 1. What is pruned stays pruned.

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from cnet.documents import Sweep
 from cnet.errors import CheckpointError, SpecError
 from cnet.quantize._base import QUANTIZERS, Codebook, Parts
 from cnet.quantize._intervals import cluster
 from cnet.quantize._nearest import nearest, used
 from cnet.quantize._points import Points
 from cnet.quantize._scope import Scoped
-from cnet.registry import Sweep
 
 Floats = npt.NDArray[np.floating]
 

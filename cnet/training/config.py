@@ -6,13 +6,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from cnet.registry import Asked
+from cnet.documents import UserDocument
 
 Epochs = Annotated[int, Field(ge=0, le=100_000)]
 LearningRate = Annotated[float, Field(gt=0.0, le=1000.0)]
 
 
-class Optimizer(Asked):
+class Optimizer(UserDocument):
     """The optimizer and its numbers."""
 
     name: Literal["sgd", "adam", "adamw"] = "adam"
@@ -28,7 +28,7 @@ class Optimizer(Asked):
         return self
 
 
-class Schedule(Asked):
+class Schedule(UserDocument):
     """How the learning rate moves over the epochs of one training."""
 
     name: Literal["constant", "cosine", "step"] = "constant"
@@ -45,14 +45,14 @@ class Schedule(Asked):
         return self
 
 
-class Augment(Asked):
+class Augment(UserDocument):
     """Random changes of training images; off by default."""
 
     shift: int = Field(default=0, ge=0, le=64, description="Shift by up to so many pixels each way, zeros move in.")
     flip: bool = Field(default=False, description="Mirror left and right, half of the time.")
 
 
-class Training(Asked):
+class Training(UserDocument):
     """One training: of a baseline from scratch, or fine-tuning."""
 
     epochs: Epochs = 30
@@ -67,7 +67,7 @@ class Training(Asked):
     )
 
 
-class Preprocess(Asked):
+class Preprocess(UserDocument):
     """What is done to images before the net sees them: (x - mean) / std a channel, after uint8 is scaled to 0..1."""
 
     mean: tuple[float, ...] = Field(default=(0.0,), min_length=1, max_length=1024, strict=False)
@@ -76,7 +76,7 @@ class Preprocess(Asked):
     )
 
 
-class Baseline(Asked):
+class Baseline(UserDocument):
     """Training from scratch; what is left out is as in ``training``."""
 
     epochs: Epochs | None = None
@@ -91,7 +91,7 @@ class Baseline(Asked):
         return training.model_copy(update=given)
 
 
-class Distill(Asked):
+class Distill(UserDocument):
     """Learning from the soft outputs of the net as it was before any compression."""
 
     temperature: float = Field(default=4.0, gt=0.0, le=1000.0, description="How far outputs are softened.")
@@ -100,7 +100,7 @@ class Distill(Asked):
     )
 
 
-class Recover(Asked):
+class Recover(UserDocument):
     """Fine-tuning after pruning with pruned weights pinned at zero, then after quantizing of what may still move."""
 
     epochs: Epochs = Field(default=10, description="Masked fine-tuning of the weights that are left; 0: none.")

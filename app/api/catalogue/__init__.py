@@ -1,1 +1,1 @@
-"""The catalogue: what a job can be made of."""
+"""The catalogue: which parts a job can name, and what the server accepts."""

@@ -14,7 +14,7 @@ from app.api.http.documents import PROBLEMS
 router = APIRouter(prefix="/v1/catalogue", tags=["catalogue"], responses=PROBLEMS, dependencies=[documented])
 
 
-@router.get("", operation_id="get_catalogue", summary="List what a job can be made of", response_model=Catalogue)
+@router.get("", operation_id="get_catalogue", summary="List the parts that a job can name", response_model=Catalogue)
 def get(core: Core) -> dict[str, Any]:
-    """Every part that a job can name, kind by kind, each with its parameters; and the limits."""
+    """Every part that a job can name, by kind, with the JSON Schema of its parameters; and the server's limits."""
     return service.catalogue(core.settings)

@@ -1,4 +1,4 @@
-"""The catalogue as JSON."""
+"""JSON of the catalogue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Part(BaseModel):
 
 
 class Limits(BaseModel):
-    """What the server takes."""
+    """What the server accepts at most."""
 
     max_upload_bytes: int
     max_json_bytes: int
@@ -25,11 +25,11 @@ class Limits(BaseModel):
     max_wait_seconds: int
     max_page: int
     time_limit_seconds: int
-    retention_days: float = Field(description="Objects are removed so many days after; 0: never.")
+    retention_days: float = Field(description="Days after which the server removes an object; 0: never.")
 
 
 class Catalogue(BaseModel):
-    """All parts by kind, each sorted by name; and the server's limits."""
+    """All parts by kind, each kind sorted by name, and the server's limits."""
 
     transforms: list[Part]
     methods: list[Part]

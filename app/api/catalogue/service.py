@@ -1,29 +1,17 @@
-"""What a job can be made of, from the library's registries."""
+"""The catalogue: all parts that a job can name, and the limits of this server."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from app.core.settings import Settings
-from cnet.coding import ENCODERS
-from cnet.data import DATASETS
-from cnet.methods import METHODS
-from cnet.models import ARCHITECTURES
-from cnet.prune import PRUNERS
-from cnet.quantize import QUANTIZERS
-from cnet.transform import TRANSFORMS
+from cnet.catalogue import describe_parts
 
 
 def catalogue(settings: Settings) -> dict[str, Any]:
-    """All parts, and the limits."""
+    """The document of ``GET /v1/catalogue``. Raises PluginError where an installed plug-in is broken."""
     return {
-        "transforms": TRANSFORMS.describe(),
-        "methods": METHODS.describe(),
-        "pruners": PRUNERS.describe(),
-        "quantizers": QUANTIZERS.describe(),
-        "encoders": ENCODERS.describe(),
-        "architectures": ARCHITECTURES.describe(),
-        "datasets": DATASETS.describe(),
+        **describe_parts(),
         "limits": {
             "max_upload_bytes": settings.max_upload_bytes,
             "max_json_bytes": settings.max_json_bytes,

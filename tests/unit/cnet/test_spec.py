@@ -10,12 +10,13 @@ from pydantic import ValidationError
 
 from cnet.bundle.manifest import Other
 from cnet.coding import ENCODERS
+from cnet.documents import UserDocument
 from cnet.errors import SpecError
 from cnet.methods import METHODS
 from cnet.methods.cnet import Ramp
 from cnet.prune import PRUNERS, Gradual
 from cnet.quantize import QUANTIZERS
-from cnet.registry import Asked, Registry
+from cnet.registry import Registry
 from cnet.spec import JobSpec
 from cnet.training.config import Augment, Baseline, Distill, Optimizer, Recover, Schedule, Training
 from cnet.validation import issues_of
@@ -110,14 +111,14 @@ def test_null_part_and_left_out_part_mean_the_same(part: str) -> None:
     assert JobSpec.parse({**TRAINED, part: None}).resolved() == JobSpec.parse(TRAINED).resolved()
 
 
-def _nulled(part: type[Asked]) -> dict[str, None]:
+def _nulled(part: type[UserDocument]) -> dict[str, None]:
     """Null for every field of a part that has a default, under its name in JSON."""
     fields = part.model_fields.items()
     return {info.alias or name: None for name, info in fields if name != "name" and not info.is_required()}
 
 
 @pytest.mark.parametrize("part", [Training, Baseline, Recover, Optimizer, Schedule, Augment, Distill, Gradual, Ramp])
-def test_null_field_and_left_out_field_mean_the_same(part: type[Asked]) -> None:
+def test_null_field_and_left_out_field_mean_the_same(part: type[UserDocument]) -> None:
     """Both are the default, however deep the part stands, and neither counts as set."""
     fields = _nulled(part)
     required = {name: 0.5 for name, info in part.model_fields.items() if info.is_required()}
@@ -171,7 +172,7 @@ def test_null_that_stands_for_nothing_is_refused_by_name(part: dict[str, Any], l
 def test_null_of_a_required_field_is_named() -> None:
     """It has no default to stand for."""
 
-    class Needed(Asked):
+    class Needed(UserDocument):
         """One field without a default, one with."""
 
         needed: int
