@@ -1,7 +1,7 @@
 """Segments to bytes one after the other, and any of them back.
 
-A net's segments are coded in one of two ways (``walked``: ``_segment``; ``quick``: ``_quick``; until version 2
-``blocks``: ``_blocks``). Of each stream the lengths of all segments but the last come first, then the segments.
+A net's segments are coded in one of two ways (``walked``: ``_segment``; ``quick``: ``_quick``). Of each stream the
+lengths of all segments but the last come first, then the segments.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cnet.coding.compact import blocks, paths, segment
+from cnet.coding.compact import paths, segment
 from cnet.coding.compact import quick as quick_code
 from cnet.coding.compact.codebooks import Codebooks
 from cnet.coding.compact.layout import Piece, cut_of
@@ -33,7 +33,7 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.floating]
 Segments = Sequence[Sequence[Piece]]
 Bounds = Sequence[slice]
-Way = Literal["walked", "quick", "blocks"]
+Way = Literal["walked", "quick"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +60,8 @@ class Net:
     @classmethod
     def read(cls, pieces: Sequence[Piece], mask: bytes, labels: bytes, way: Way) -> Net:
         """The segment. Raises ValueError."""
-        if way != "walked":
-            return cls(*(quick_code if way == "quick" else blocks).read(pieces, mask, labels))
+        if way == "quick":
+            return cls(*quick_code.read(pieces, mask, labels))
         spread, negative, memory = segment.read(pieces, mask, labels)
         if memory:
             spread = paths.multiples_of(pieces, spread, memory)

@@ -4,8 +4,6 @@ Streams, all bytes. The first byte of ``mask`` says how mask and labels are stor
 
     0  plain: ``mask`` goes on with ``numpy.packbits`` of what is kept, ``labels`` are numbers of 4 bits, 1 byte or 4
        bytes as their first byte says (0, 1, 4), both deflated (zlib); before those of 4 bits, how many are below zero
-    1  walked: the streams of each segment (``_segment``), each after its length; only in version 2
-    2  blocks: the streams of each segment (``_blocks``), each after its length; only in version 2
     3  walked, 5 quick (``_quick``): the lengths of all segments' streams but the last, then the streams; 5 for nets of
        more than 2^21 weights
 

@@ -42,17 +42,3 @@ def bounds(content: Content, start: int, count: int) -> list[slice]:
     if place != len(content) or any(length < 0 for length in lengths):
         raise ValueError("the lengths of the segments are not those of the stream")
     return found
-
-
-def bounds_between(content: Content, start: int, count: int) -> list[slice]:
-    """The same where each length stands before its segment, as in version 2. Raises ValueError."""
-    found = []
-    for _ in range(count):
-        head = memoryview(content.read(start, min(len(content), start + LONGEST)))
-        length, rest = take(head)
-        first = start + len(head) - len(rest)
-        start = first + length
-        found.append(slice(first, start))
-    if start != len(content):
-        raise ValueError("parts are cut, or followed by something else")
-    return found

@@ -16,12 +16,11 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.npz"))
 def test_each_golden_bundle_has_a_digest() -> None:
     """No file without an expectation, no expectation without a file."""
     assert sorted(json.loads(DIGESTS.read_text())) == NAMES
-    assert {"v1-npz", "v2-compact", "v2-compact-quick", "v2-compact-trellis", "v2-compact-walk"} <= set(NAMES)
     assert {"v3-compact", "v3-compact-quick", "v3-compact-trellis", "v3-compact-values", "v3-compact-walk"} <= set(
         NAMES
     )
     assert "v3-compact-notes" in NAMES
-    assert {f"{form}-{local}" for form in ("v1-npz", "v2-compact") for local in ("dither", "scales")} <= set(NAMES)
+    assert {f"{form}-{local}" for form in ("v1-npz", "v3-compact") for local in ("dither", "scales")} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

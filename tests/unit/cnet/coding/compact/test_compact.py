@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -11,14 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cnet.bundle.container import Packed, Reader
 from cnet.coding import ENCODERS, Streams, trellis
 from cnet.coding.compact import coded, encoder, opening
 from cnet.coding.compact.layout import segments
 from cnet.coding.compact.paths import memory_of
 from cnet.errors import BundleError
 from cnet.symbols import Symbols
-from tests.golden.write import FOLDER as GOLDEN
 from tests.unit.cnet.coding.test_npz import assert_equal
 
 COMPACT = ENCODERS.create("compact")
@@ -181,21 +178,17 @@ def test_rows_and_columns_of_different_density_save_bytes() -> None:
 
 
 GOOD_SHAPES = [(24, 16, 3, 3), (40, 33)]
-KINDS = [0, 1, 2, 3, 5]
+KINDS = [0, 3, 5]
 
 
 def good(kind: int) -> dict[str, Any]:
-    """Streams of each kind; 1 and 2 are no longer written, but there are files of them."""
+    """Streams of each kind."""
     streams = dict(_written(kind))
     assert streams["mask"][0] == kind
     return streams
 
 
 def _written(kind: int) -> Streams:
-    if kind in (1, 2):
-        reader = Reader((GOLDEN / f"v2-compact-{'walk' if kind == 1 else 'quick'}.npz").read_bytes())
-        members = json.loads(reader.manifest)["members"]
-        return {name: reader.member(name, Packed(*members[name].values())) for name in ("mask", "labels", "centroids")}
     symbols = made(GOOD_SHAPES, 16, 0.3, 7)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encoder, "_TRY_PLAIN", 2**21 if kind == 0 else -1)
