@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,6 @@ from cnet.symbols import Symbols
 from cnet.weights import Weights
 
 _RESERVED = {"file", "allow_pickle"}  # parameters of savez_compressed, which takes the members' names beside them
-_CHUNK = 2**20
-_BUFFER = 2**20  # elements that are deflated together
 
 Member = tuple[str, np.dtype[Any], tuple[int, ...], Iterable[npt.NDArray[np.generic]]]
 """Name, element type and shape of an array, and its elements in parts."""
@@ -30,8 +28,7 @@ def npz_bytes(weights: Weights) -> int:
     names = {tensor.name for tensor in weights}
     own = (tensor for tensor in weights if tensor.name not in weights.copies)
     return _npz_size(
-        (_allowed(tensor.name, names), tensor.data.dtype, tensor.shape, arrays.chunks(tensor.data, _BUFFER))
-        for tensor in own
+        (_allowed(tensor.name, names), tensor.data.dtype, tensor.shape, arrays.chunks(tensor.data)) for tensor in own
     )
 
 
@@ -63,7 +60,7 @@ def _npz_size(members: Iterable[Member]) -> int:
 def mse(original: npt.NDArray[np.floating], decoded: npt.NDArray[np.floating]) -> float:
     """Mean of (decoded - original)^2 over w_net, zeros included, in float64; 0 for an empty net."""
     total = 0.0
-    for part in _chunks(len(original)):
+    for part in arrays.slices(len(original)):
         total += float(np.sum((decoded[part].astype(np.float64) - original[part].astype(np.float64)) ** 2))
     return total / len(original) if len(original) else 0.0
 
@@ -79,11 +76,6 @@ def entropy(populations: npt.NDArray[np.integer]) -> float:
     """The sum of -p log2 p over populations, in bits; 0 where all are empty."""
     shares = populations[populations > 0] / max(1, int(np.sum(populations)))
     return float(-np.sum(shares * np.log2(shares))) + 0.0
-
-
-def _chunks(length: int) -> Iterator[slice]:
-    for start in range(0, length, _CHUNK):
-        yield slice(start, start + _CHUNK)
 
 
 def _allowed(name: str, taken: set[str]) -> str:

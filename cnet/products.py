@@ -19,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet import dtypes
+from cnet.arrays import CACHED_CHUNK, slices
 from cnet.weights import Product, Tensor, Weights
-
-_BLOCK = 2**15  # elements of the product at a time: their sums stay in the cache
 
 Array = npt.NDArray[np.generic]
 
@@ -39,9 +38,9 @@ def multiplied(left: Tensor, right: Tensor, dtype: str) -> Array:
     one = left.values().astype(np.float64)
     other = right.values().astype(np.float64).reshape(right.shape[0], -1)
     result = np.empty((shape[0], other.shape[1]), dtypes.by_name(dtype).numpy)
-    rows = max(1, _BLOCK // max(1, other.shape[1]))
-    for start in range(0, len(one), rows):
-        result[start : start + rows] = dtypes.narrow(_sums(one[start : start + rows], other), dtype)
+    rows = max(1, CACHED_CHUNK // max(1, other.shape[1]))
+    for part in slices(len(one), rows):
+        result[part] = dtypes.narrow(_sums(one[part], other), dtype)
     return result.reshape(shape)
 
 

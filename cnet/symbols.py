@@ -9,9 +9,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from cnet.arrays import CACHED_CHUNK, slices
 from cnet.reconstruction import Local
-
-_CHUNK = 2**18
 
 
 class SymbolParts(Protocol):
@@ -95,13 +94,13 @@ class Symbols:
         """
         vector = np.zeros(len(self.keep), self.centroids.dtype)
         start = 0
-        for first in range(0, len(self.keep), _CHUNK):
-            at = np.flatnonzero(self.keep[first : first + _CHUNK])  # faster than the mask itself as an index
+        for chunk in slices(len(self.keep), CACHED_CHUNK):
+            at = np.flatnonzero(self.keep[chunk])  # faster than the mask itself as an index
             part = slice(start, start + len(at))
             values = self.centroids[part] if self.labels is None else self.centroids[self.labels[part]]
             if self.local is not None:
-                values = self.local.applied(values, place + first + at)
-            vector[first : first + _CHUNK][at] = values
+                values = self.local.applied(values, place + chunk.start + at)
+            vector[chunk][at] = values
             start = part.stop
         return vector
 

@@ -6,6 +6,8 @@ flattened in C order and concatenated in the order of the tensors, are the paper
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -15,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet import dtypes
+from cnet.arrays import chunks, raw_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +165,16 @@ class Weights:
             vector[part] = self[name].values().reshape(-1)
         return vector
 
+    def digest(self) -> str:
+        """SHA-256, hex, of names, element types, shapes, values, ties and the choice of compressible tensors."""
+        total = hashlib.sha256()
+        total.update(_json([[tensor.name, tensor.dtype, list(tensor.shape)] for tensor in self]))
+        total.update(_json([self.compressible, self.tied]))
+        for tensor in self:
+            for chunk in chunks(tensor.data):
+                total.update(raw_bytes(chunk))
+        return total.hexdigest()
+
     def slices(self) -> Iterator[tuple[str, slice]]:
         """Where each compressible tensor lies in w_net."""
         start = 0
@@ -182,3 +195,7 @@ class Weights:
         """The same weights with some arrays (in storage types) replaced; tied copies follow."""
         tensors = tuple(Tensor(t.name, t.dtype, arrays.get(self.copies.get(t.name, t.name), t.data)) for t in self)
         return replace(self, tensors=tensors)
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()

@@ -81,6 +81,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet import dtypes
+from cnet.arrays import CHUNK, slices
 from cnet.bundle.container import Reader, Source
 from cnet.bundle.document import parse
 from cnet.bundle.manifest import Manifest, named_products
@@ -92,8 +93,6 @@ from cnet.symbols import Symbols
 from cnet.weights import Product, Tensor, Weights
 
 __all__ = ["Bundle", "BundleSizes", "open_bundle", "write_bundle"]
-
-_PIECE = 2**20
 
 
 def open_bundle(source: Source) -> Bundle:
@@ -214,8 +213,8 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
         own = (self.described(name) for name in self if name not in self._first)
         return sum(math.prod(shape) * dtypes.by_name(dtype).numpy.itemsize for dtype, shape in own)
 
-    def pieces(self, name: str) -> Iterator[npt.NDArray[np.generic]]:
-        """A tensor's elements, flat, 2^20 at a time, in the storage type of its own type. Raises BundleError.
+    def pieces(self, name: str, size: int = CHUNK) -> Iterator[npt.NDArray[np.generic]]:
+        """A tensor's elements, flat, ``size`` at a time, in the storage type of its own type. Raises BundleError.
 
         The elements of a product, which are made of all of its factors, come all at once.
         """
@@ -223,8 +222,8 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
             yield self._product(self._products[name]).reshape(-1)
             return
         count = math.prod(self._rows[name][1])
-        for start in range(0, count, _PIECE):
-            yield self._elements(name, slice(start, min(count, start + _PIECE)))
+        for part in slices(count, size):
+            yield self._elements(name, part)
 
     def verify(self) -> None:
         """Read every byte and decode everything, keeping none of it. Raises BundleError where one is not as written."""

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from cnet.arrays import release
+from cnet.arrays import release_pages
 from cnet.bundle.container import CHUNK, JOINED, Reader, Writer, file_sha256
 from cnet.bundle.document import parse, to_json
 from cnet.bundle.manifest import STREAMS, Joined, Manifest, Other, columns_of, plain, products_of, ties_of
@@ -180,7 +180,7 @@ def _packed_others(weights: Weights, kind: Kind, spools: Spools) -> tuple[list[i
         spools.write("other", packed)
         sizes.append(len(packed))
         errors += [_error(dtype, array, kind) for dtype, array in block]
-        release(block[-1][1])
+        release_pages(block[-1][1])
     return sizes, max(errors)
 
 

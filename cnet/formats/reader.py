@@ -28,7 +28,6 @@ from cnet.formats.values import check_values
 from cnet.weights import Tensor, Weights
 
 _DEFAULT = Limits()
-_PIECE = 2**20
 
 
 def read_checkpoint(
@@ -113,5 +112,5 @@ def _same(tensors: list[Tensor]) -> bool:
 
 
 def _same_bits(one: Tensor, other: Tensor) -> bool:
-    pairs = zip(chunks(one.data, _PIECE), chunks(other.data, _PIECE), strict=True)
+    pairs = zip(chunks(one.data), chunks(other.data), strict=True)
     return all(mine.tobytes() == theirs.tobytes() for mine, theirs in pairs)

@@ -15,8 +15,6 @@ from cnet.errors import CheckpointError
 from cnet.formats.base import shown
 from cnet.weights import Tensor
 
-_PIECE = 1 << 20
-
 
 @dataclass(frozen=True)
 class Statistics:
@@ -37,7 +35,7 @@ class Statistics:
 
 def pieces(tensor: Tensor) -> Iterator[npt.NDArray[np.generic]]:
     """The values, flat, a piece at a time, in types that NumPy computes with."""
-    return (dtypes.widen(part, tensor.dtype) for part in chunks(tensor.data, _PIECE))
+    return (dtypes.widen(part, tensor.dtype) for part in chunks(tensor.data))
 
 
 def check_values(tensor: Tensor) -> None:

@@ -20,8 +20,6 @@ from cnet.weights import Weights
 
 Vector = npt.NDArray[np.floating]
 
-_PART = 2**20
-
 
 def baseline_result(weights: Weights, accuracy: float | None, loss: float | None) -> BaselineResult:
     """The baseline's numbers; ``weights`` are those before any compression."""
@@ -40,7 +38,7 @@ def _vector_parts(weights: Weights) -> Iterator[npt.NDArray[np.generic]]:
     """w_net in parts, none of which is held."""
     for name in weights.compressible:
         tensor = weights[name]
-        yield from (dtypes.widen(part, tensor.dtype) for part in arrays.chunks(tensor.data, _PART))
+        yield from (dtypes.widen(part, tensor.dtype) for part in arrays.chunks(tensor.data))
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def _net(spec: JobSpec, inputs: Inputs, plan: Plan, observer: RunObserver) -> Ne
 
 def _digests(inputs: Inputs, given: Weights | None) -> dict[str, str | None]:
     return {
-        "weights": None if given is None else identity.weights_digest(given),
+        "weights": None if given is None else given.digest(),
         "dataset": None if inputs.dataset is None else identity.dataset_digest(inputs.dataset),
     }
 

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cnet import arrays
+
 Bits = npt.NDArray[np.uint32]
 
-_CHUNK = 2**18
 _HALF = 16
 _MAGNITUDE = np.uint32(0x7FFFFFFF)
 
 
 def chunks(values: npt.NDArray[np.float32]) -> Iterable[Bits]:
     """The magnitudes of some values, part by part."""
-    flat = values.reshape(-1)
-    return (magnitude_bits(flat[start : start + _CHUNK]) for start in range(0, len(flat), _CHUNK))
+    return (magnitude_bits(chunk) for chunk in arrays.chunks(values, arrays.CACHED_CHUNK))
 
 
 def magnitude_bits(values: npt.NDArray[np.float32]) -> Bits:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cnet.arrays import picked
+from cnet.arrays import take_masked
 from cnet.errors import SpecError
 from cnet.measures import entropy
 from cnet.registry import Part, Registry
@@ -132,7 +132,7 @@ class Quantizer(Part):
             clusters: one of ``levels()``.
             shapes: shapes of the compressible tensors, in order of w_net; none stands for one vector.
         """
-        codebook = self.quantize(picked(vector, keep), clusters)
+        codebook = self.quantize(take_masked(vector, keep), clusters)
         return Symbols(keep, codebook.labels, codebook.centroids)
 
 

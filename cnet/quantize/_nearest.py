@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cnet.arrays import CACHED_CHUNK, slices
+
 Floats = npt.NDArray[np.floating]
 Labels = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
-_CHUNK = 2**16  # values looked at together
 _FEW = 2**14  # values for which a table does not pay
 _DROPPED_BITS = 14
 _HALF = 1 << (31 - _DROPPED_BITS)
@@ -27,8 +28,7 @@ def nearest(values: Floats, centroids: Floats) -> Labels:
     count = len(values)
     labels: Labels = np.empty(count, np.uint8) if len(centroids) <= 256 else np.empty(count, np.uint16)
     table = _Table.of(bounds.view(np.float32)) if values.dtype == np.float32 and count > _FEW else None
-    for start in range(0, count, _CHUNK):
-        part = slice(start, start + _CHUNK)
+    for part in slices(count, CACHED_CHUNK):
         if table is None:
             labels[part] = np.searchsorted(bounds, values[part], side="left")
         else:
@@ -39,8 +39,8 @@ def nearest(values: Floats, centroids: Floats) -> Labels:
 def used(labels: Labels, count: int) -> npt.NDArray[np.bool_]:
     """Which of the labels 0 to ``count`` - 1 occur, shape (count,)."""
     found = np.zeros(count, np.bool_)
-    for start in range(0, len(labels), _CHUNK):
-        found[labels[start : start + _CHUNK]] = True
+    for part in slices(len(labels), CACHED_CHUNK):
+        found[labels[part]] = True
     return found
 
 

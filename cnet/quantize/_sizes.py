@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TypeVar
-
 import numpy as np
 import numpy.typing as npt
 
+from cnet.arrays import chunks
 from cnet.errors import CheckpointError
-
-_CHUNK = 2**20
-
-KindT = TypeVar("KindT", bound=np.generic)
 
 
 def magnitudes(values: npt.NDArray[np.floating]) -> tuple[float, float]:
@@ -29,9 +23,3 @@ def magnitudes(values: npt.NDArray[np.floating]) -> tuple[float, float]:
     relative = (part / values.dtype.type(top) for part in chunks(values))
     power = sum(float(np.sum(np.square(part, dtype=np.float64))) for part in relative)
     return top, top * float(np.sqrt(power / len(values)))
-
-
-def chunks(values: npt.NDArray[KindT]) -> Iterator[npt.NDArray[KindT]]:
-    """``values`` a million at a time, so that what is computed of them takes little memory."""
-    for first in range(0, len(values), _CHUNK):
-        yield values[first : first + _CHUNK]

@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from cnet.arrays import chunks
 from cnet.coding.compact.values import numbered
 from cnet.quantize._base import QUANTIZERS, Codebook
 from cnet.quantize._rows import Rows, RowScoped
-from cnet.quantize._sizes import chunks, magnitudes
+from cnet.quantize._sizes import magnitudes
 
 Floats = npt.NDArray[np.floating]
 

@@ -10,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from cnet.arrays import chunks
 from cnet.coding.compact.values import Grid, numbered, typed
 from cnet.documents import Sweep
 from cnet.errors import SpecError
 from cnet.quantize._base import QUANTIZERS, Codebook, Parts
 from cnet.quantize._rows import Rows, RowScoped
-from cnet.quantize._sizes import chunks, magnitudes
+from cnet.quantize._sizes import magnitudes
 
 Bits = Annotated[int, Field(ge=1, le=8)]
 Sizes = npt.NDArray[np.float64]

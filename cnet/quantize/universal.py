@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from cnet.arrays import chunks
 from cnet.coding.compact.values import Grid, numbered
 from cnet.quantize._base import NORMAL_BITS, QUANTIZERS, Codebook, Quantizer
-from cnet.quantize._sizes import chunks, magnitudes
+from cnet.quantize._sizes import magnitudes
 from cnet.reconstruction import Dither
 from cnet.symbols import Symbols
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 
 import numpy as np
@@ -65,15 +64,6 @@ def initial(module: nn.Module, selection: Selection) -> Weights:
         for name, value in module.state_dict().items()
     ]
     return Weights.select(tensors, selection)
-
-
-def digest(weights: Weights) -> str:
-    """Hex SHA-256 of names, types, shapes and bytes of all tensors, and of which are compressible."""
-    total = hashlib.sha256(repr((weights.compressible, weights.tied)).encode())
-    for tensor in weights:
-        total.update(repr((tensor.name, tensor.dtype, tensor.shape)).encode())
-        total.update(np.ascontiguousarray(tensor.data).data)
-    return total.hexdigest()
 
 
 def _check_kinds(architecture: Architecture, weights: Weights, state: Mapping[str, torch.Tensor]) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from cnet import arrays
 from cnet.methods import Method
 from cnet.training.config import Training
-from cnet.training.convert import digest
 from cnet.training.gradual import Rise
 from cnet.training.task import Distillation
 
@@ -48,11 +48,11 @@ class Stage:
     def identity(self, *inputs: str) -> str:
         """Digest of what the stage's result depends on: its own settings and the digests of its ``inputs``."""
         method = "none" if self.method is None else self.method.model_dump_json(by_alias=True)
-        keep = "none" if self.keep is None else hashlib.sha256(np.packbits(self.keep).tobytes()).hexdigest()
+        keep = "none" if self.keep is None else arrays.digest([np.packbits(self.keep)])
         rise = "none" if self.rise is None else self.rise.identity()
         taught = "none"
         if self.distillation is not None:
-            taught = self.distillation.settings.model_dump_json() + digest(self.distillation.teacher)
+            taught = self.distillation.settings.model_dump_json() + self.distillation.teacher.digest()
         settings = (self.training.model_dump_json(), repr(self.held), taught)
         parts = (self.name, *settings, method, keep, rise, *(("fixed",) if self.fixed else ()), *inputs)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cnet import arrays
 from cnet.data import Dataset
 from cnet.errors import TrainingError
 from cnet.models import Architecture
@@ -94,7 +95,7 @@ class Trainer:
             module = self._module(weights)
             pinning = self._pinning(module, weights, stage)
             loop = self._loop(module, weights, stage, pinning)
-            loop.run(stage.identity(self._identity, convert.digest(weights)), on_fraction)
+            loop.run(stage.identity(self._identity, weights.digest()), on_fraction)
             trained = convert.from_module(module, weights)
         if stage.rise is not None:
             trained = trained.with_vector(trained.vector() + 0)  # pinned weights may be -0
@@ -182,7 +183,7 @@ class Trainer:
         tensors = _tensors(module, weights)
         shared = None if stage.fixed else Shared(tensors, symbols)
         loop = self._loop(module, weights, stage, shared or Fixed(tensors))
-        loop.run(stage.identity(self._identity, convert.digest(weights), _digest(symbols)), on_fraction)
+        loop.run(stage.identity(self._identity, weights.digest(), _digest(symbols)), on_fraction)
         moved = sorted_symbols(symbols, shared.centroids()) if shared else symbols
         return convert.from_module(module, weights).with_vector(moved.vector()), moved
 
@@ -254,11 +255,8 @@ class Trainer:
     def _identity(self) -> str:
         """Digest of architecture, scaling and training images."""
         settings = (self.architecture.model_dump_json(), (self.preprocess or Preprocess()).model_dump_json())
-        total = hashlib.sha256(repr(settings).encode())
-        for array in (self.dataset.x_train, self.dataset.y_train):
-            total.update(repr((array.dtype.str, array.shape)).encode())
-            total.update(np.ascontiguousarray(array).data)
-        return total.hexdigest()
+        images = arrays.digest((self.dataset.x_train, self.dataset.y_train))
+        return hashlib.sha256(repr((*settings, images)).encode()).hexdigest()
 
 
 def _masked(weights: Weights, stage: Stage) -> Weights:
@@ -275,7 +273,6 @@ def _tensors(module: nn.Module, weights: Weights) -> list[Tensor]:
 
 
 def _digest(symbols: Symbols) -> str:
-    labels = b"" if symbols.labels is None else symbols.labels.tobytes()
-    parts = [np.packbits(symbols.keep).tobytes(), labels, symbols.centroids.tobytes()]
-    parts += [] if symbols.local is None else [repr(symbols.local).encode()]
-    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+    labels = [] if symbols.labels is None else [symbols.labels]
+    values = arrays.digest([np.packbits(symbols.keep), *labels, symbols.centroids])
+    return hashlib.sha256(repr((values, symbols.local)).encode()).hexdigest()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cnet.arrays import picked
+from cnet.arrays import take_masked
 from cnet.coding.compact import fit
 from cnet.coding.compact.board import Board
 from cnet.coding.compact.layout import Piece
@@ -62,7 +62,7 @@ def read(pieces: Sequence[Piece], mask: bytes, labels: bytes) -> tuple[Bools, In
     numbers = unpack_numbers(memoryview(labels), len(places))
     flat = row.scattered(_spread(places, numbers, row.ends[-1]))
     keep = flat != 0
-    return keep, picked(flat, keep).astype(np.int32)
+    return keep, take_masked(flat, keep).astype(np.int32)
 
 
 def _spread(places: npt.NDArray[np.intp], numbers: Ints, cells: int) -> Narrow:

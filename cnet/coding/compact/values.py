@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cnet.arrays import slices
 from cnet.coding.compact.segment import MOST
 from cnet.coding.primitives.byte_planes import pack, unpack
 from cnet.coding.primitives.varint import put, take
@@ -22,7 +23,6 @@ Floats = npt.NDArray[np.floating]
 Labels = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
 _PLAIN, _GRID = 0, 1
-_CHUNK = 2**20
 _REACHES = (64.0, 4096.0, np.inf)
 
 
@@ -152,14 +152,13 @@ def numbered(numbers: npt.NDArray[np.signedinteger]) -> tuple[Labels, npt.NDArra
     """
     low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
     used = np.zeros(high - low + 1, np.bool_)
-    parts = [numbers[first : first + _CHUNK] for first in range(0, len(numbers), _CHUNK)]
-    for part in parts:
-        used[part.astype(np.int64) - low] = True
+    for part in slices(len(numbers)):
+        used[numbers[part].astype(np.int64) - low] = True
     distinct = np.flatnonzero(used)
     places = typed(np.cumsum(used) - 1, len(distinct))
     labels = np.empty(len(numbers), places.dtype)
-    for index, part in enumerate(parts):
-        labels[index * _CHUNK : (index + 1) * _CHUNK] = places[part.astype(np.int64) - low]
+    for part in slices(len(numbers)):
+        labels[part] = places[numbers[part].astype(np.int64) - low]
     return labels, distinct.astype(np.int64) + low
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet import dtypes
-from cnet.arrays import release
+from cnet.arrays import release_pages
 from cnet.errors import CheckpointError
 from cnet.formats.base import FlatLeaf, owned, shown
 from cnet.formats.onnx import schema
@@ -139,7 +139,7 @@ class OnnxTensor:
             values = self._numbers(dtype)
         data = owned(values.reshape(self.shape), dtype.numpy)
         if not np.may_share_memory(data, values):
-            release(values)
+            release_pages(values)
         return Tensor(name, dtype.name, data)
 
     def _numbers(self, dtype: dtypes.DType) -> npt.NDArray[np.generic]:

@@ -9,15 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet import dtypes, measures
-from cnet.arrays import release
+from cnet.arrays import release_pages, slices
 from cnet.bundle import Bundle
 from cnet.errors import BundleError
 from cnet.pipeline.streaming.symbols import StreamedSymbols
 from cnet.pipeline.streaming.vector import Float32
 from cnet.points import LayerResult
 from cnet.symbols import Symbols
-
-_PIECE = 2**20  # as Bundle.pieces has it
 
 
 @dataclass(eq=False)
@@ -90,10 +88,10 @@ def measured(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, dict[str,
     return net, layers
 
 
-def _cuts(slices: Iterator[tuple[str, slice]]) -> Iterator[slice]:
+def _cuts(tensors: Iterator[tuple[str, slice]]) -> Iterator[slice]:
     """Pieces of each tensor."""
-    for _, part in slices:
-        yield from (slice(at, min(part.stop, at + _PIECE)) for at in range(part.start, part.stop, _PIECE))
+    for _, part in tensors:
+        yield from slices(part.stop - part.start, start=part.start)  # as Bundle.pieces has it
 
 
 def _same(one: npt.NDArray[np.generic], other: npt.NDArray[np.generic]) -> bool:
@@ -129,4 +127,4 @@ def check_others(bundle: Bundle, symbols: StreamedSymbols) -> None:
             if not _same(piece, flat[start : start + len(piece)]):
                 raise BundleError("the bundle does not decode to what was put into it")
             start += len(piece)
-            release(tensor.data)
+            release_pages(tensor.data)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cnet.arrays import picked
+from cnet.arrays import take_masked
 from cnet.pipeline.streaming.vector import Float32, StreamedVector
 from cnet.prune import Pruner, Threshold, magnitude_bits
 from cnet.quantize import Fitted, Quantizer
@@ -49,7 +49,7 @@ class Kept:
             part = read.pop()
             if self.negative_zeros:
                 keep |= (part == 0) & np.signbit(part)
-            yield keep, picked(part, keep)
+            yield keep, take_masked(part, keep)
 
     def values(self) -> Iterator[Float32]:
         """All kept values."""

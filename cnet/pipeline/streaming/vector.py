@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet import dtypes
-from cnet.arrays import release
+from cnet.arrays import release_pages, slices
 from cnet.weights import Weights
 
 Float32 = npt.NDArray[np.float32]
@@ -40,7 +40,7 @@ class StreamedVector:
 
     def cuts(self) -> Iterator[slice]:
         """All of w_net in parts of equal length."""
-        return (slice(start, min(len(self), start + PART)) for start in range(0, len(self), PART))
+        return slices(len(self), PART)
 
     def parts(self, cuts: Iterable[slice]) -> Iterator[Float32]:
         """Slices that follow each other from the start of w_net; each a new array."""
@@ -68,4 +68,4 @@ class StreamedVector:
 
     def _release(self) -> None:
         for tensor in self.weights.tensors[:1]:  # all tensors lie in one file
-            release(tensor.data)
+            release_pages(tensor.data)

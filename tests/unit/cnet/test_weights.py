@@ -79,3 +79,17 @@ def test_values_are_rounded_to_each_tensors_type() -> None:
 
     np.testing.assert_array_equal(changed["a"].values(), [[0.10009765625, 1.0]])
     assert changed["a"].data.dtype == dtypes.by_name("bfloat16").numpy
+
+
+def test_the_digest_is_the_one_that_bundles_record() -> None:
+    """Manifests name the input by it, so that it must not change; it depends on values, ties and names."""
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    tensors = [
+        Tensor("a.weight", "float32", values),
+        Tensor("a.bias", "bfloat16", np.array([1, 2], np.uint16)),
+        Tensor("b.weight", "float32", values),
+    ]
+    tied = Weights.select(tensors, tied=[("a.weight", "b.weight")])
+
+    assert tied.digest() == "6b849f036490c2bf87976cb4f6ebbad8cb50ceb3f9491848e922a9019e418542"
+    assert tied.digest() != Weights.select(tensors).digest()

@@ -15,7 +15,7 @@ from cnet.bundle import open_bundle
 from cnet.errors import CheckpointError, ConstraintNotMetError, SpecError
 from cnet.formats import read_checkpoint
 from cnet.pipeline import Inputs, SilentRun, run
-from cnet.pipeline.identity import spec_document, weights_digest
+from cnet.pipeline.identity import spec_document
 from cnet.weights import Tensor, Weights
 from tests.real_files import real_file
 from tests.unit.cnet.pipeline.material import Recorder, blobs, compress, digests, random_weights, weights_spec
@@ -95,7 +95,7 @@ def test_bundle_holds_metrics_and_spec(tmp_path: Path) -> None:
     assert set(metrics["baseline"]) == set(outcome.baseline.to_json())
     assert metrics["baseline"]["npz_bytes"] == outcome.baseline.npz_bytes
     assert extra["spec"] == spec_document(weights_spec())
-    assert extra["inputs"] == {"weights": weights_digest(random_weights())[:32], "dataset": None}
+    assert extra["inputs"] == {"weights": random_weights().digest()[:32], "dataset": None}
     assert extra["spec"]["quantize"] == {"name": "kmeans", "scope": "network", "clusters": [4, 16]}
     assert not {"secret name", "secret label", "ckpt_1"} & set(text.split('"'))
 
