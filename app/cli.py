@@ -25,6 +25,7 @@ app = typer.Typer(
     help="Compress trained networks, here or on a server.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 service.add_to(app)

@@ -22,7 +22,9 @@ from cnet.validation import issues_of
 from cnet.weights import Selection
 
 Pattern = Annotated[str, Field(min_length=1, max_length=500)]
-_PARTS = frozenset({"architecture", "transform", "method", "prune", "quantize", "encode"})
+
+#: the part that a job with a data set uses where the spec leaves a field out
+DEFAULT_PARTS = {"method": "cnet", "prune": "magnitude", "quantize": "kmeans", "encode": "compact"}
 
 
 class Target(UserDocument):
@@ -91,8 +93,8 @@ class JobSpec(UserDocument):
             text = document if isinstance(document, str | bytes) else json.dumps(document, allow_nan=False)
             return cls.model_validate_json(text)
         except ValidationError as error:
-            issues = issues_of(error, _PARTS)
-            summary = "; ".join(f"{'.'.join(map(str, i.loc)) or 'spec'}: {i.msg}" for i in issues[:5])
+            issues = issues_of(error, cls)
+            summary = " ".join(f"{'.'.join(map(str, i.loc)) or 'spec'}: {i.msg.rstrip('.')}." for i in issues[:5])
             raise SpecError(f"the job spec is not valid: {summary}", issues=issues) from error
         except (TypeError, ValueError, RecursionError) as error:
             raise SpecError("the job spec is not JSON (NaN and Infinity are no JSON numbers)") from error
@@ -125,7 +127,7 @@ class JobSpec(UserDocument):
     def _default_pruner(self) -> Pruner:
         """Where a method makes the zeros of a job without data, nothing more is pruned unless asked for."""
         decided = not self.trains and self.method is not None
-        return PRUNERS.create("magnitude", **({"sparsity": (0.0,)} if decided else {}))
+        return PRUNERS.create(DEFAULT_PARTS["prune"], **({"sparsity": (0.0,)} if decided else {}))
 
     @property
     def trains(self) -> bool:
@@ -136,14 +138,14 @@ class JobSpec(UserDocument):
         """The same with every default written out; what a job's manifest and the API show."""
         update: dict[str, Any] = {
             "prune": self.prune or self._default_pruner,
-            "quantize": self.quantize or QUANTIZERS.create("kmeans"),
-            "encode": self.encode or ENCODERS.create("compact"),
+            "quantize": self.quantize or QUANTIZERS.create(DEFAULT_PARTS["quantize"]),
+            "encode": self.encode or ENCODERS.create(DEFAULT_PARTS["encode"]),
         }
         if self.trains:
             training = self.training or Training()
             update["training"] = training
             update["prune"] = _gradually(update["prune"], training)
-            update["method"] = self.method or METHODS.create("cnet")
+            update["method"] = self.method or METHODS.create(DEFAULT_PARTS["method"])
             update["recover"] = self.recover or Recover()
             if self.checkpoint is None:
                 update["baseline"] = self.baseline or Baseline()

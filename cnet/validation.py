@@ -1,17 +1,17 @@
-"""What pydantic finds wrong with a document, in words for whoever wrote the document."""
+"""Validation errors of pydantic, reworded for the person who wrote the document."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from cnet.errors import Issue
+from cnet.registry import OneOf, Registry
 
-# Only what pydantic words for programmers is said anew; its "Input should be less than or equal to 1" is plain.
+# Only the messages that pydantic words for programmers are replaced; "Input should be less than 1" is plain.
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "extra_forbidden": lambda _: "there is no such field",
     "union_tag_not_found": lambda _: "the field `name` is missing: it says which one",
     "union_tag_invalid": lambda context: f"there is no {context['tag']!r}; known: {context['expected_tags']}",
     "too_short": lambda context: f"needs {context['min_length']} or more",
@@ -19,30 +19,91 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
 }
 
 
-def issues_of(error: ValidationError, parts: frozenset[str]) -> tuple[Issue, ...]:
-    """One issue for each thing that is wrong.
+def issues_of(error: ValidationError, document: type[BaseModel]) -> tuple[Issue, ...]:
+    """One issue for each mistake in a document.
 
     Args:
         error: as pydantic raised it.
-        parts: fields that hold one of several parts. Pydantic's locations name the part that was chosen; a user does
-            not write that, so it is left out.
+        document: the model that refused the document.
 
     """
     rows = error.errors(include_url=False)
     deeper = {row["loc"][:-1] for row in rows}
-    # a list whose only value was refused also counts as too short; that is no second fault
+    # A list whose only value is refused is reported as too short as well; that is no second mistake.
     told = [row for row in rows if not (row["type"] == "too_short" and row["loc"] in deeper)]
-    return tuple(Issue(_location(row["loc"], parts), _words(row)) for row in told)
+    return tuple(Issue(_location(row["loc"], document), _words(row, document)) for row in told)
 
 
-def _location(loc: tuple[int | str, ...], parts: frozenset[str]) -> tuple[int | str, ...]:
-    chosen = len(loc) > 1 and loc[0] in parts and isinstance(loc[1], str)
-    return (loc[0], *loc[2:]) if chosen else loc
+def field_names(model: type[BaseModel]) -> tuple[str, ...]:
+    """The names of a model's fields as a user writes them in JSON, sorted."""
+    return tuple(sorted(info.alias or name for name, info in model.model_fields.items()))
 
 
-def _words(row: Mapping[str, Any]) -> str:
+def part_registry(annotation: Any) -> Registry[Any] | None:
+    """The registry of the parts that a field takes, or None where its annotation has no ``OneOf``."""
+    for choice in (annotation, *get_args(annotation)):
+        if get_origin(choice) is Annotated:
+            for metadata in choice.__metadata__:
+                if isinstance(metadata, OneOf):
+                    return metadata.registry
+    return None
+
+
+def _location(loc: tuple[int | str, ...], document: type[BaseModel]) -> tuple[int | str, ...]:
+    """The location without the name of the part, which pydantic adds and no user writes."""
+    in_part = len(loc) > 1 and isinstance(loc[0], str) and _registry_of(document, loc[0]) and isinstance(loc[1], str)
+    return (loc[0], *loc[2:]) if in_part else loc
+
+
+def _words(row: Mapping[str, Any], document: type[BaseModel]) -> str:
     kind = row["type"]
+    if kind == "extra_forbidden":
+        return _unknown_field(row["loc"], document)
     if kind == "union_tag_invalid" and row["input"].get("name") is None:
         kind = "union_tag_not_found"
     words = _WORDS.get(kind)
     return words(row.get("ctx", {})) if words else str(row["msg"]).removeprefix("Value error, ")
+
+
+def _unknown_field(loc: Sequence[int | str], document: type[BaseModel]) -> str:
+    """What to say of a field that does not exist: the fields that do, and the other parts that have it."""
+    field = str(loc[-1])
+    model = _model_at(loc[:-1], document)
+    if model is None:
+        return "there is no such field"
+    words = f"there is no such field. Use one of {', '.join(field_names(model))}"
+    registry = _registry_of(document, str(loc[0])) if len(loc) == 3 else None
+    others = [] if registry is None else [name for name in registry.names() if field in field_names(registry.get(name))]
+    if registry is not None and others:
+        words += f", or a {registry.kind} that has {field}: {', '.join(others)}"
+    return f"{words}."
+
+
+def _model_at(loc: Sequence[int | str], document: type[BaseModel]) -> type[BaseModel] | None:
+    """The model whose fields stand at pydantic's location ``loc``, or None where there is no model."""
+    model: type[BaseModel] | None = document
+    parts: Registry[Any] | None = None
+    for step in loc:
+        if parts is not None:
+            model, parts = parts.get(str(step)), None
+        elif model is None:
+            return None
+        else:
+            annotation = _annotation(model, step)
+            model, parts = _model_in(annotation), part_registry(annotation)
+    return model
+
+
+def _registry_of(model: type[BaseModel], field: str) -> Registry[Any] | None:
+    return part_registry(_annotation(model, field))
+
+
+def _annotation(model: type[BaseModel], field: int | str) -> Any:
+    """The annotation of a field by its name in JSON; None where there is no such field."""
+    found = (info.annotation for name, info in model.model_fields.items() if field in (name, info.alias))
+    return next(found, None)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    choices = (annotation, *get_args(annotation))
+    return next((each for each in choices if isinstance(each, type) and issubclass(each, BaseModel)), None)

@@ -1,4 +1,7 @@
-"""A job's specification from a file and from options; what an option says wins."""
+"""A job's specification from a file, from options and from ``--set``.
+
+What is named later wins: the file, then the options, then each ``--set`` in the order given.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,25 @@ from typing import Any
 
 import typer
 
+from app.commands.assignments import Assignment, part_for
+from app.console.output import note
+
 
 @dataclass(frozen=True)
-class Choices:
-    """The options that say what to do; None: not given."""
+class SpecOptions:
+    """The options that describe a job; None or empty where one is not given.
+
+    Attributes:
+        spec: a JSON file with a specification.
+        sparsity: fractions of the compressible weights to prune, 0..1.
+        clusters: numbers of centroids.
+        encode: name of the encoder.
+        method: name of the training method.
+        dataset: name, id or file of the data set.
+        architecture: name of the architecture.
+        assignments: texts of the form ``PATH=VALUE``.
+
+    """
 
     spec: Path | None = None
     sparsity: Sequence[float] | None = None
@@ -22,27 +40,39 @@ class Choices:
     method: str | None = None
     dataset: str | None = None
     architecture: str | None = None
+    assignments: Sequence[str] | None = None
 
-    def document(self) -> dict[str, Any]:
-        """The specification as a JSON object, not yet checked.
+    def document(self, checkpoint: str | None = None) -> dict[str, Any]:
+        """The specification as a JSON object; its fields are not checked yet.
+
+        A part that is given another name than in the file loses the parameters that the file gives it: they are those
+        of the other part.
+
+        Args:
+            checkpoint: the checkpoint that is named by the command's argument; it is not put into the specification.
 
         Raises:
-            typer.BadParameter: the file holds no JSON object.
+            typer.BadParameter: the file holds no JSON object, an assignment is not of the form ``PATH=VALUE``, or one
+                names another checkpoint.
             OSError: the file cannot be read.
 
         """
-        found = self._from_file()
-        if self.sparsity:
-            found["prune"] = {"name": "magnitude", **_part(found, "prune"), "sparsity": list(self.sparsity)}
-        if self.clusters:
-            found["quantize"] = {"name": "kmeans", **_part(found, "quantize"), "clusters": list(self.clusters)}
-        named = {"encode": self.encode, "method": self.method, "architecture": self.architecture}
-        for slot, name in named.items():
-            if name is not None and _part(found, slot).get("name") != name:
-                found[slot] = {"name": name}  # another part: the parameters in the file are not its own
-        if self.dataset is not None:
-            found["dataset"] = self.dataset
-        return found
+        assignments = [Assignment.parse(text) for text in self.assignments or ()]
+        if checkpoint is not None and any(each.path[0] == "checkpoint" for each in assignments):
+            raise typer.BadParameter(
+                f"the checkpoint is named twice, by the argument {checkpoint} too. Leave one of them out.",
+                param_hint="--set checkpoint",
+            )
+        document = self._from_file()
+        for assignment in assignments:
+            if assignment.path[1:] == ("name",) and isinstance(assignment.value, str):
+                _name_part(document, assignment.path[0], assignment.value)
+        self._add_options(document)
+        for assignment in assignments:
+            assignment.apply(document)
+        for slot in dict.fromkeys(each.path[0] for each in assignments if len(each.path) > 1):
+            _add_name(document, slot)
+        return document
 
     def _from_file(self) -> dict[str, Any]:
         if self.spec is None:
@@ -50,10 +80,43 @@ class Choices:
         try:
             document = json.loads(self.spec.read_bytes())
         except (ValueError, RecursionError) as error:
-            raise typer.BadParameter(f"{self.spec} holds no JSON: {error}", param_hint="--spec") from error
+            raise typer.BadParameter(
+                f"{self.spec} is not JSON: {error}. Correct the file.", param_hint="--spec"
+            ) from error
         if not isinstance(document, dict):
-            raise typer.BadParameter(f"{self.spec} holds no JSON object", param_hint="--spec")
+            raise typer.BadParameter(
+                f"{self.spec} holds JSON, but no object. Write a job specification: {{...}}.", param_hint="--spec"
+            )
         return document
+
+    def _add_options(self, document: dict[str, Any]) -> None:
+        if self.sparsity:
+            document["prune"] = {"name": "magnitude", **_part(document, "prune"), "sparsity": list(self.sparsity)}
+        if self.clusters:
+            document["quantize"] = {"name": "kmeans", **_part(document, "quantize"), "clusters": list(self.clusters)}
+        for slot in ("encode", "method", "architecture"):
+            name = getattr(self, slot)
+            if name is not None:
+                _name_part(document, slot, name)
+        if self.dataset is not None:
+            document["dataset"] = self.dataset
+
+
+def _name_part(document: dict[str, Any], slot: str, name: str) -> None:
+    """Choose the part of a slot; the parameters stay only where they belong to this part already."""
+    if _part(document, slot).get("name") != name:
+        document[slot] = {"name": name}
+
+
+def _add_name(document: dict[str, Any], slot: str) -> None:
+    """Name the part of a slot that was given parameters alone, and say which one it is."""
+    part = _part(document, slot)
+    if not part or "name" in part:
+        return
+    name = part_for(slot, part)
+    if name is not None:
+        note(f"{slot}.name is not given: using {name}")
+        document[slot] = {"name": name, **part}
 
 
 def _part(document: dict[str, Any], slot: str) -> dict[str, Any]:

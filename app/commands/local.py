@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.commands.jobspec import Choices
-from app.commands.options import Architecture, Clusters, Dataset, Encoder, Json, Method, Sparsity, SpecFile, Streaming
+from app.commands.jobspec import SpecOptions
+from app.commands.options import (
+    Architecture,
+    Assignments,
+    Clusters,
+    Dataset,
+    Encoder,
+    Json,
+    Method,
+    Sparsity,
+    SpecFile,
+    Streaming,
+)
+from app.commands.parts_help import CommandWithParts
 from app.console.output import columns, emit_json, emit_line
 
 if TYPE_CHECKING:
@@ -19,7 +31,8 @@ BundleFile = Annotated[Path, typer.Argument(metavar="BUNDLE", help="A bundle, as
 
 def add_to(app: typer.Typer) -> None:
     """Make the commands known."""
-    for command in (compress, unpack, verify, inspect):
+    app.command(cls=CommandWithParts)(compress)
+    for command in (unpack, verify, inspect):
         app.command()(command)
 
 
@@ -34,6 +47,7 @@ def compress(
     method: Method = None,
     dataset: Dataset = None,
     architecture: Architecture = None,
+    assignments: Assignments = None,
     streaming: Streaming = None,
     json: Json = False,
 ) -> None:
@@ -49,8 +63,8 @@ def compress(
 
     _check_readable(file)
     _check_folder(out)
-    choices = Choices(spec, sparsity, clusters, encode, method, dataset, architecture)
-    job = JobSpec.parse({**choices.document(), "checkpoint": file.name[:200]})
+    options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments)
+    job = JobSpec.parse({**options.document(file.name), "checkpoint": file.name[:200]})
     with Bar("load", quiet=json) as bar:
         outcome = compress_file(file, job, out, bar, streaming=streaming)
     point = outcome.points[outcome.selected]

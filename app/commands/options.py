@@ -7,32 +7,47 @@ from typing import Annotated
 
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print only JSON on standard output.")]
 Server = Annotated[str, typer.Option("--server", envvar="CNET_SERVER", help="Address of the server.")]
 ApiKey = Annotated[
-    str | None, typer.Option("--api-key", envvar="CNET_API_KEY", show_default=False, help="Key for the server.")
+    str | None, typer.Option("--api-key", envvar="CNET_API_KEY", show_default=False, help="API key for the server.")
 ]
 Data = Annotated[
     Path | None, typer.Option("--data", show_default="CNET_DATA_DIR, else ./data", help="The service's data folder.")
 ]
 Sparsity = Annotated[
-    list[float] | None, typer.Option("--sparsity", help="Fraction of weights to prune, 0..1; repeat for several.")
+    list[float] | None, typer.Option("--sparsity", help="Fraction of weights to prune, 0 to 1; repeatable.")
 ]
-Clusters = Annotated[
-    list[int] | None, typer.Option("--clusters", help="Number of centroids, 1..65536; repeat for several.")
+Clusters = Annotated[list[int] | None, typer.Option("--clusters", help="Number of centroids, 1 to 65536; repeatable.")]
+SpecFile = Annotated[
+    Path | None,
+    typer.Option("--spec", metavar="FILE", help="A job specification in JSON; the other options win over it."),
 ]
-SpecFile = Annotated[Path | None, typer.Option("--spec", help="A job specification in JSON; other options win.")]
-Method = Annotated[str | None, typer.Option("--method", help="What training adds to the loss, such as cnet.")]
-Dataset = Annotated[str | None, typer.Option("--dataset", help="A built-in data set, or one of your own.")]
-Architecture = Annotated[str | None, typer.Option("--architecture", help="The net's architecture, such as resnet20.")]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Set any field of the job specification, such as prune.name=lamp or quantize.clusters=[16,32]; VALUE is "
+        "JSON, or else text; repeatable; wins over --spec and all options.",
+    ),
+]
+Method = Annotated[str | None, typer.Option("--method", metavar="NAME", help="What training adds to the loss.")]
+Dataset = Annotated[
+    str | None,
+    typer.Option("--dataset", metavar="NAME|FILE", help="Data set to train on: a built-in one, or an npz file."),
+]
+Architecture = Annotated[
+    str | None, typer.Option("--architecture", metavar="NAME", help="The network's architecture; needs --dataset.")
+]
 Streaming = Annotated[
     bool | None,
     typer.Option(
         "--streaming/--no-streaming",
-        show_default="for large nets",
-        help="Read the weights pass by pass instead of all at once; the result is the same.",
+        show_default="for large files",
+        help="Read the weights in several passes instead of loading them all; the result is the same.",
     ),
 ]
-Encoder = Annotated[str | None, typer.Option("--encode", help="How the bundle is written: compact (default), npz, ...")]
+Encoder = Annotated[str | None, typer.Option("--encode", metavar="NAME", help="How the bundle's content is encoded.")]
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"

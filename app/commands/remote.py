@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.commands.jobspec import Choices
+from app.commands.jobspec import SpecOptions
 from app.commands.options import (
     DEFAULT_SERVER,
     ApiKey,
     Architecture,
+    Assignments,
     Clusters,
     Dataset,
     Encoder,
@@ -21,6 +22,7 @@ from app.commands.options import (
     Sparsity,
     SpecFile,
 )
+from app.commands.parts_help import CommandWithParts
 from app.commands.uploads import with_uploads
 from app.console.following import exit_code, follow, results_table, say_how_it_ended
 from app.console.output import columns, emit_json, emit_line, note
@@ -36,7 +38,8 @@ Timeout = Annotated[
 
 def add_to(app: typer.Typer) -> None:
     """Make the commands known."""
-    for command in (submit, ps, show, logs, wait, cancel, download):
+    app.command(cls=CommandWithParts)(submit)
+    for command in (ps, show, logs, wait, cancel, download):
         app.command()(command)
 
 
@@ -52,13 +55,15 @@ def submit(
     method: Method = None,
     dataset: Dataset = None,
     architecture: Architecture = None,
+    assignments: Assignments = None,
     follow_it: Annotated[bool, typer.Option("--wait", help="Wait for the end and show the progress.")] = False,
     server: Server = DEFAULT_SERVER,
     api_key: ApiKey = None,
     json: Json = False,
 ) -> None:
     """Queue a job on the server; files that it names are uploaded first, once the server accepts the rest."""
-    document = Choices(spec, sparsity, clusters, encode, method, dataset, architecture).document()
+    options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments)
+    document = options.document(checkpoint)
     with _client(server, api_key) as client:
         job = client.submit(with_uploads(client, document, checkpoint))
         if follow_it:

@@ -57,6 +57,23 @@ def test_what_is_wrong_is_named_where_it_stands(part: dict[str, Any], loc: tuple
 
 
 @pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"prun": 1}, "Use one of architecture, baseline, checkpoint, "),
+        ({"prune": {"name": "lamp", "sparsty": 1}}, "Use one of floor, gradual, name, scope, sparsity."),
+        ({"prune": {"name": "lamp", "gradual": {"epoch": 1}}}, "Use one of epochs, rise, start, steps."),
+        ({"quantize": {"name": "kmeans", "step": 1}}, "or a quantizer that has step: ecsq, universal."),
+        ({"method": {"name": "l1", "lambda_": 1, "lamda": 1}}, "Use one of lambda, name."),
+        ({"training": {"optimizer": {"rate": 1}}}, "Use one of learning_rate, momentum, name, "),
+        ({"compressible": {"only": ["a"]}}, "Use one of exclude, include."),
+    ],
+)
+def test_an_unknown_field_is_answered_with_the_known_ones(part: dict[str, Any], said: str) -> None:
+    """The fields of the same object, and the parts of the same kind that have a field of that name."""
+    assert any(said in message for message in _refusal({**ALONE, **part}).values())
+
+
+@pytest.mark.parametrize(
     ("part", "loc"),
     [
         ({"training": {"epochs": "3"}}, ("training", "epochs")),
@@ -181,7 +198,7 @@ def test_null_of_a_required_field_is_named() -> None:
     with pytest.raises(ValidationError) as caught:
         Needed.model_validate_json('{"needed": null, "open": null}')
 
-    assert [issue.loc for issue in issues_of(caught.value, frozenset())] == [("needed",)]
+    assert [issue.loc for issue in issues_of(caught.value, Needed)] == [("needed",)]
 
 
 def test_stored_documents_stay_strict() -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
-from app.commands.jobspec import Choices
+from app.commands.jobspec import SpecOptions
 
 
 def test_options_alone_make_a_specification() -> None:
     """Slots by their defaults' names."""
-    choices = Choices(sparsity=[0.9], clusters=[16, 256], encode="npz", method="none")
+    choices = SpecOptions(sparsity=[0.9], clusters=[16, 256], encode="npz", method="none")
 
     assert choices.document() == {
         "prune": {"name": "magnitude", "sparsity": [0.9]},
@@ -33,8 +34,8 @@ def test_an_option_wins_over_the_file(tmp_path: Path) -> None:
     }
     file.write_text(json.dumps(document))
 
-    same = Choices(spec=file, sparsity=[0.7], method="cnet").document()
-    other = Choices(spec=file, method="none", dataset="digits").document()
+    same = SpecOptions(spec=file, sparsity=[0.7], method="cnet").document()
+    other = SpecOptions(spec=file, method="none", dataset="digits").document()
 
     assert same == {**document, "prune": {"name": "magnitude", "sparsity": [0.7]}}
     assert other == {**document, "method": {"name": "none"}, "dataset": "digits"}
@@ -47,4 +48,75 @@ def test_a_file_without_a_json_object_is_a_usage_error(tmp_path: Path, text: str
     file.write_text(text)
 
     with pytest.raises(typer.BadParameter, match=r"job\.json"):
-        Choices(spec=file).document()
+        SpecOptions(spec=file).document()
+
+
+def test_set_wins_over_options_and_options_win_over_the_file(tmp_path: Path) -> None:
+    """Three values for each field; the one of --set is left where it gives one, else the option's."""
+    file = tmp_path / "job.json"
+    document = {
+        "encode": {"name": "npz"},
+        "prune": {"name": "magnitude", "sparsity": 0.5, "scope": "tensor"},
+        "quantize": {"name": "kmeans", "clusters": 4},
+        "training": {"epochs": 3, "batch_size": 16},
+    }
+    file.write_text(json.dumps(document))
+
+    made = SpecOptions(
+        spec=file,
+        encode="huffman",
+        sparsity=[0.6],
+        clusters=[8],
+        assignments=["encode.name=compact", "prune.sparsity=[0.7, 0.8]", "training.epochs=9", "training.epochs=10"],
+    ).document()
+
+    assert made == {
+        "encode": {"name": "compact"},
+        "prune": {"name": "magnitude", "sparsity": [0.7, 0.8], "scope": "tensor"},
+        "quantize": {"name": "kmeans", "clusters": [8]},
+        "training": {"epochs": 10, "batch_size": 16},
+    }
+
+
+def test_a_part_named_by_set_keeps_what_the_options_say(tmp_path: Path) -> None:
+    """The file's parameters are those of another pruner; the option's sparsity is meant for this one."""
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps({"prune": {"name": "magnitude", "sparsity": 0.5, "floor": 0.1}}))
+
+    made = SpecOptions(spec=file, sparsity=[0.9], assignments=["prune.name=lamp"]).document()
+
+    assert made == {"prune": {"name": "lamp", "sparsity": [0.9]}}
+
+
+@pytest.mark.parametrize(
+    ("assignments", "expected"),
+    [
+        (["quantize.clusters=16"], {"quantize": {"name": "kmeans", "clusters": 16}}),
+        (["quantize.step=0.1"], {"quantize": {"name": "ecsq", "step": 0.1}}),
+        (
+            ["quantize.step=0.1", "quantize.dither=false"],
+            {"quantize": {"name": "universal", "step": 0.1, "dither": False}},
+        ),
+        (["quantize.nothing=1"], {"quantize": {"name": "kmeans", "nothing": 1}}),
+        (["transform.rank=0.5"], {"transform": {"name": "low_rank", "rank": 0.5}}),
+        (["training.epochs=5"], {"training": {"epochs": 5}}),
+        (["quantize=null"], {"quantize": None}),
+    ],
+)
+def test_a_part_without_a_name_is_the_default_or_the_first_that_has_the_fields(
+    assignments: list[str], expected: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Which one is said on standard error."""
+    assert SpecOptions(assignments=assignments).document() == expected
+
+    named = [part["name"] for part in expected.values() if part and "name" in part]
+    assert capsys.readouterr().err.split()[-1:] == named
+
+
+@pytest.mark.parametrize("path", ["checkpoint=other.npz", "checkpoint=null"])
+def test_a_checkpoint_is_named_once(path: str) -> None:
+    """The argument of the command names it already."""
+    with pytest.raises(typer.BadParameter, match=r"net\.npz"):
+        SpecOptions(assignments=[path]).document("net.npz")
+
+    assert SpecOptions(assignments=["checkpoint=ckpt_1"]).document() == {"checkpoint": "ckpt_1"}

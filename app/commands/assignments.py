@@ -1,0 +1,101 @@
+"""``--set PATH=VALUE``: one field of a job specification, given on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import typer
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """One field and its value.
+
+    Attributes:
+        path: keys from the root of the specification to the field, such as ``("prune", "sparsity")``.
+        value: the JSON value that the field gets.
+
+    """
+
+    path: tuple[str, ...]
+    value: Any
+
+    @classmethod
+    def parse(cls, text: str) -> Assignment:
+        """The assignment that ``text``, such as ``prune.sparsity=[0.9,0.95]``, stands for.
+
+        The value is read as JSON; text that is no JSON is a string.
+
+        Raises:
+            typer.BadParameter: there is no ``=``, or a key of the path is empty.
+
+        """
+        name, equals, value = text.partition("=")
+        path = tuple(key.strip() for key in name.split("."))
+        if not equals or not all(path):
+            raise typer.BadParameter(
+                f"{text!r} is not of the form PATH=VALUE. Write for example --set prune.sparsity=0.9.",
+                param_hint="--set",
+            )
+        return cls(path, _json_or_text(value))
+
+    def apply(self, document: dict[str, Any]) -> None:
+        """Set the field in ``document``; objects on the way to it are made, and take the place of other values."""
+        *parents, field = self.path
+        target = document
+        for key in parents:
+            if not isinstance(target.get(key), dict):
+                target[key] = {}
+            target = target[key]
+        target[field] = self.value
+
+
+def part_for(slot: str, fields: dict[str, Any]) -> str | None:
+    """The name of the part meant by an object that has fields but no ``name``.
+
+    It is the default part of the slot, or, where that lacks one of the fields, the first in alphabetical order that has
+    them all. Where no part has them it is the default as well, whose fields the error then lists.
+
+    Args:
+        slot: a field of the specification, such as ``quantize``.
+        fields: the fields given.
+
+    Returns:
+        None where the slot takes no parts, or has no default and nothing fits.
+
+    """
+    from cnet.spec import DEFAULT_PARTS, JobSpec
+    from cnet.validation import field_names, part_registry
+
+    info = JobSpec.model_fields.get(slot)
+    registry = part_registry(info.annotation) if info else None
+    if registry is None:
+        return None
+    default = DEFAULT_PARTS.get(slot)
+    names = [*([default] if default else []), *registry.names()]
+    return next((name for name in names if set(fields) <= set(field_names(registry.get(name)))), default)
+
+
+def part_names() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Each field of the specification that takes a part, and the names of the parts that are installed for it."""
+    from cnet.spec import JobSpec
+    from cnet.validation import part_registry
+
+    for slot, info in JobSpec.model_fields.items():
+        registry = part_registry(info.annotation)
+        if registry is not None:
+            yield slot, registry.names()
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)  # NaN and infinities are no JSON

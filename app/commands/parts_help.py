@@ -1,0 +1,28 @@
+"""Help texts that list the parts which are installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperOption
+
+from app.commands.assignments import part_names
+
+
+class CommandWithParts(TyperCommand):
+    """A command whose help names the parts that its options take.
+
+    They are looked up when the help is shown: every other call would wait for the import of all parts.
+    """
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, each option that names a part with the names it takes."""
+        from cnet.data import DATASETS
+
+        parts = {**dict(part_names()), "dataset": DATASETS.names()}
+        for option in self.params:
+            if isinstance(option, TyperOption) and option.name in parts:
+                option.help = f"{option.help} Installed: {', '.join(parts.pop(option.name))}."
+        slots = "; ".join(f"{slot}.name: {', '.join(names)}" for slot, names in parts.items())
+        self.epilog = f"Parts that --set names: {slots}."
+        super().format_help(ctx, formatter)
