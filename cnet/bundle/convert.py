@@ -5,15 +5,15 @@ Every tensor is written under its canonical name with its shape. Tied tensors ar
 
 from __future__ import annotations
 
-import contextlib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from cnet.bundle import Bundle
 from cnet.errors import CnetError
+from cnet.files import atomic_path
 from cnet.formats.canonical import Described, write_canonical, write_described
 from cnet.formats.onnx.writer import write_onnx
 from cnet.weights import Weights
@@ -36,7 +36,7 @@ def write_model(weights: Weights, path: Path, format: str) -> None:  # noqa: A00
     """
     if format not in _WRITERS:
         raise CnetError(f"there is no model format {format!r}; known: {', '.join(FORMATS)}", code="unknown_format")
-    with _draft(path) as draft:
+    with atomic_path(path) as draft:
         _WRITERS[format](draft, weights)
 
 
@@ -61,7 +61,7 @@ def unpack(bundle: Bundle, path: Path, format: str, like: Path | None = None) ->
         write_model(bundle.weights(), path, format)
         return
     rows = [Described(name, *bundle.described(name)) for name in bundle]
-    with _draft(path) as draft:
+    with atomic_path(path) as draft:
         if format == "onnx":
             write_onnx(draft, rows, bundle.pieces, like, bundle.tied)
         else:
@@ -75,17 +75,6 @@ def format_of(path: Path) -> str:
         known = ", ".join(_SUFFIXES)
         raise CnetError(f"the suffix {suffix!r} names no model format; known: {known}", code="unknown_format")
     return _SUFFIXES[suffix]
-
-
-@contextlib.contextmanager
-def _draft(path: Path) -> Iterator[Path]:
-    """A file beside ``path`` that takes its place if all goes well."""
-    draft = path.with_name(f".{path.name}.draft")
-    try:
-        yield draft
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _write_npz(path: Path, weights: Weights) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -13,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from cnet.arrays import release_pages
-from cnet.bundle.container import CHUNK, JOINED, Reader, Writer, file_sha256
+from cnet.bundle.container import CHUNK, JOINED, Reader, Writer
 from cnet.bundle.document import parse, to_json
 from cnet.bundle.manifest import STREAMS, Joined, Manifest, Other, columns_of, plain, products_of, ties_of
 from cnet.bundle.parts import parts_of
@@ -22,6 +20,7 @@ from cnet.bundle.spools import Spools
 from cnet.coding import Encoder, SegmentEncoder
 from cnet.coding.other_tensors import Array, Kind, blocks_of, pack_others, rounded
 from cnet.errors import BundleError
+from cnet.files import atomic_write, file_sha256
 from cnet.symbols import SymbolParts, whole
 from cnet.weights import Tensor, Weights
 
@@ -77,7 +76,7 @@ def write_bundle(
     """
     if symbols.weights != weights.compressible_parameters:
         raise BundleError(f"{symbols.weights} symbols do not fit {weights.compressible_parameters} weights")
-    with _replacing(Path(path)) as file:
+    with atomic_write(Path(path)) as file:
         if isinstance(encoder, SegmentEncoder):
             parts = _write_joined(file, weights, symbols, encoder, (metrics, extra))
         else:
@@ -211,18 +210,3 @@ def _manifest(
         return Manifest.model_validate(document)
     except ValueError as error:
         raise BundleError(f"these weights make no bundle: {error}") from error
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A temporary file that takes the place of ``path`` once all of it is on the disk."""
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        with part.open("x+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise

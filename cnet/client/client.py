@@ -11,7 +11,6 @@ Documents are those of the HTTP contract, as dictionaries.
 
 from __future__ import annotations
 
-import hashlib
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -24,11 +23,11 @@ import httpx2
 from cnet.client.download import fetch
 from cnet.client.errors import ApiError, UnreachableError, WaitTimeoutError
 from cnet.client.transport import Call, Transport, retryable
+from cnet.files import file_sha256, read_chunks
 
 FINAL = frozenset({"succeeded", "failed", "cancelled", "timed_out"})
 """The statuses of a job that has ended."""
 
-_CHUNK = 2**20
 _LONGEST_WAIT = 30  # seconds of one waiting request; the server allows 60
 
 
@@ -170,12 +169,10 @@ class Client:
         return fetch(self._transport, Call("GET", f"{_job(job_id)}/bundle", params=params, timeout=300.0), path)
 
     def _upload(self, route: str, path: Path, params: dict[str, str]) -> dict[str, Any]:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
         call = Call(
             "POST",
             route,
-            params={**params, "filename": path.name, "sha256": digest},
+            params={**params, "filename": path.name, "sha256": file_sha256(path)},
             headers={
                 "Content-Type": "application/octet-stream",
                 "Content-Length": str(path.stat().st_size),
@@ -211,5 +208,4 @@ def _job(job_id: str) -> str:
 
 def _chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            yield chunk
+        yield from read_chunks(file)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import os
 import re
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
@@ -15,6 +12,7 @@ import httpx2
 
 from cnet.client.errors import ApiError, ClientError, UnreachableError
 from cnet.client.transport import Call, Transport, retryable
+from cnet.files import atomic_write, file_sha256
 
 _TRIES = 6
 
@@ -29,24 +27,14 @@ def fetch(transport: Transport, call: Call, path: Path) -> str:
         ApiError, UnreachableError, OSError: as usual.
 
     """
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    draft = Path(name)
-    try:
-        with os.fdopen(handle, "w+b") as file:
-            promised = _receive(transport, call, file)
-            file.flush()
-            os.fsync(file.fileno())
-            file.seek(0)
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    with atomic_write(path) as file:
+        promised = _receive(transport, call, file)
+        digest = file_sha256(file)
         if promised is not None and promised != digest:
             raise ClientError(
                 "what arrived is not what the server sent (its digest differs); download it again",
                 code="digest_mismatch",
             )
-        draft.chmod(0o644)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
     return digest
 
 

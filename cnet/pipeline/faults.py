@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from cnet.errors import CnetError
+from cnet.files import disk_full_detail, is_disk_full
 from cnet.pipeline.interface import RunObserver
 from cnet.points import BaselineResult, Point
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
-
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 class Tracked:
@@ -90,11 +88,8 @@ def _explain(error: Exception) -> CnetError:
             "there is not enough memory for this net; use a machine with more, or a smaller batch size",
             code="out_of_memory",
         )
-    if isinstance(error, OSError) and error.errno in _FULL:
-        return CnetError(
-            "there is no space left for the run's files; free some space and start the run again",
-            code="storage_full",
-        )
+    if is_disk_full(error):
+        return CnetError(disk_full_detail("the run's files", "start the run again"), code="storage_full")
     if isinstance(error, OSError):
         reason = error.strerror or type(error).__name__
         return CnetError(f"the run's files cannot be read or written: {reason}", code="storage_failed")

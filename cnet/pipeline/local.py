@@ -9,6 +9,7 @@ from pathlib import Path
 from cnet.data import DATASETS, Dataset
 from cnet.data.npz import read_npz_dataset
 from cnet.errors import DatasetError
+from cnet.files import atomic_path
 from cnet.formats import read_checkpoint
 from cnet.formats.shards import refuse_lone_shard
 from cnet.pipeline import Inputs, Outcome, RunObserver, SilentRun, run
@@ -73,13 +74,10 @@ def load_dataset(name: str, observer: RunObserver | None = None) -> Dataset:
 
 def _into(out: Path, outcome: Outcome) -> Outcome:
     """Copy the selected bundle to ``out``, whole or not at all."""
-    draft = out.with_name(f".{out.name}.draft")
     try:
-        shutil.copyfile(outcome.bundles[outcome.selected], draft)
-        draft.replace(out)
+        with atomic_path(out) as draft:
+            shutil.copyfile(outcome.bundles[outcome.selected], draft)
     except OSError as error:
         error.filename, error.filename2 = str(out), None  # a full disk is reported under the name of the source
         raise
-    finally:
-        draft.unlink(missing_ok=True)
     return outcome

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from cnet.bundle import Bundle, BundleSizes, open_bundle, write_bundle
 from cnet.errors import BundleError
+from cnet.files import move_into_place
 from cnet.observer import check_stop
 from cnet.pipeline import advice, measure
 from cnet.pipeline.effort import Effort, Meter
@@ -19,7 +20,7 @@ from cnet.pipeline.interface import RunObserver
 from cnet.pipeline.measure import Quality, Request, Vector
 from cnet.pipeline.nets import Net, Run, evaluate
 from cnet.pipeline.plan import Plan
-from cnet.pipeline.store import Store, publish
+from cnet.pipeline.store import Store
 from cnet.points import BaselineResult, Point
 from cnet.prune import Curvature
 from cnet.quantize import Sensitive
@@ -136,7 +137,7 @@ class Maker:
         if not same(decoded, final.weights()):
             raise BundleError("the bundle does not decode to the weights that were measured")
         sizes = final.sizes  # a bundle reads its file as it goes, and the file is about to move
-        publish(path, self.store.bundle(name))
+        move_into_place(path, self.store.bundle(name))
         self.store.drop_training(name)
         return sizes
 

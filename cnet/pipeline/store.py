@@ -14,12 +14,12 @@ Bundles and records stay.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from cnet.files import atomic_path, atomic_write, remove_drafts
 from cnet.formats.canonical import read_canonical, write_canonical
 from cnet.products import factored
 from cnet.weights import Product, Selection, Weights
@@ -46,6 +46,7 @@ class Store:
             self._clear(*_PARTS)
         for part in _PARTS:
             (folder / part).mkdir(exist_ok=True)
+            remove_drafts(folder / part)
         if not self.resumed:
             self._write(folder / "run.json", {"key": key})
 
@@ -69,11 +70,10 @@ class Store:
     def set_weights(self, name: str, weights: Weights) -> Weights:
         """Save weights, and give back what a resumed run would read."""
         path = self._weights(name)
-        draft = path.with_suffix(".draft")
         if weights.products:
             self._write(path.with_suffix(".json"), {"products": [asdict(product) for product in weights.products]})
-        write_canonical(draft, weights)
-        publish(draft, path)
+        with atomic_path(path) as draft:
+            write_canonical(draft, weights)
         return factored(read_canonical(path, self._selection), weights.products)
 
     def drop_weights(self, name: str) -> None:
@@ -123,22 +123,5 @@ class Store:
 
     @staticmethod
     def _write(path: Path, document: dict[str, Any]) -> None:
-        draft = path.with_suffix(".draft")
-        draft.write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
-        publish(draft, path)
-
-
-def publish(draft: Path, path: Path) -> None:
-    """Flush ``draft`` to the disk and give it its final name, so that ``path`` is whole or absent after a crash."""
-    _flush(draft)
-    draft.replace(path)
-    if os.name != "nt":  # Windows cannot open folders, and flushes renames by itself
-        _flush(path.parent)
-
-
-def _flush(path: Path) -> None:
-    handle = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        with atomic_write(path) as file:
+            file.write(json.dumps(document, allow_nan=False).encode())

@@ -11,13 +11,13 @@ from cnet.bundle import open_bundle, write_bundle
 from cnet.bundle.writer import add_notes
 from cnet.coding import SegmentEncoder
 from cnet.errors import SpecError
+from cnet.files import move_into_place
 from cnet.observer import check_stop
 from cnet.pipeline import advice, measure
 from cnet.pipeline.making import Maker, Pruned, masked, name_of
 from cnet.pipeline.measure import Quality, Request
 from cnet.pipeline.plan import Plan
 from cnet.pipeline.session import Session
-from cnet.pipeline.store import publish
 from cnet.pipeline.streaming import StreamedSymbols, StreamedVector
 from cnet.pipeline.streaming.quality import Tally, check_others, layer_result, measured
 from cnet.pipeline.streaming.symbols import Kept
@@ -102,7 +102,7 @@ class StreamedMaker(Maker):
         self._step("publish")
         sizes = add_notes(path, self._metrics(request, quality, baseline), self.about)
         open_bundle(path).verify()
-        publish(path, self.store.bundle(name_of(request.index)))
+        move_into_place(path, self.store.bundle(name_of(request.index)))
         point = measure.point(request, quality, baseline, sizes)
         self.store.set_record(name_of(request.index), point.to_metrics())
         return point

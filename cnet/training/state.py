@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import os
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from cnet.files import atomic_write
 
 _FORMAT = 2
 
@@ -42,17 +41,8 @@ def save(path: Path, identity: str, progress: Progress) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     content = io.BytesIO()  # torch's own writer hides why a disk refused
     torch.save({"format": _FORMAT, "identity": identity, **vars(progress)}, content)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content.getbuffer())
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
+    with atomic_write(path) as file:
+        file.write(content.getbuffer())
 
 
 def load(path: Path, identity: str, log: Callable[[str], None]) -> Progress | None:

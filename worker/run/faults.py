@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import traceback
 from collections.abc import Iterator
 
@@ -10,8 +9,7 @@ from app.core.errors import ServiceError
 from app.core.jobs import End
 from app.core.states import Status
 from cnet.errors import CnetError
-
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+from cnet.files import disk_full_detail, is_disk_full
 
 
 def failed(error: Exception) -> End:
@@ -23,8 +21,8 @@ def failed(error: Exception) -> End:
         return End(Status.FAILED, error.code, error.detail)
     if isinstance(error, MemoryError):
         return End(Status.FAILED, "out_of_memory", "there is not enough memory for this job: use a larger machine")
-    if isinstance(error, OSError) and error.errno in _FULL:
-        return End(Status.FAILED, "storage_full", "the server has no space left for the job's files: free some, retry")
+    if is_disk_full(error):
+        return End(Status.FAILED, "storage_full", disk_full_detail("the job's files on the server", "retry the job"))
     return End(
         Status.FAILED,
         "internal_error",

@@ -20,8 +20,8 @@ from app.api.http.multipart import FilePart
 from app.api.scratch import check_space
 from app.core.errors import BadRequestError, TooLargeError
 from app.core.settings import Settings
+from cnet.files import CHUNK_BYTES
 
-_BUFFER = 2**20  # bytes that go to the disk at once
 _OVERHEAD = 2**16  # bytes that multipart adds at most
 
 
@@ -128,7 +128,7 @@ class _Sink:
         if self.size > self._limit:
             raise _too_large(self._limit)
         self._buffer += data
-        if len(self._buffer) >= _BUFFER:
+        if len(self._buffer) >= CHUNK_BYTES:
             await run_in_threadpool(self._flush)
 
     async def finish(self) -> None:

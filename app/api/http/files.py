@@ -13,8 +13,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from app.api.http.errors import RangeError
+from cnet.files import CHUNK_BYTES
 
-_CHUNK = 2**18
 _ONE_RANGE = re.compile(r"bytes=\s*(\d{0,19})-(\d{0,19})\s*", re.IGNORECASE)
 
 
@@ -68,7 +68,7 @@ async def _content(file: BinaryIO, start: int, length: int) -> AsyncIterator[byt
     try:
         file.seek(start)
         while length > 0:
-            chunk = await run_in_threadpool(file.read, min(_CHUNK, length))
+            chunk = await run_in_threadpool(file.read, min(CHUNK_BYTES, length))
             if not chunk:
                 raise OSError("the file became shorter while it was sent")
             length -= len(chunk)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -33,6 +32,7 @@ from app.core.errors import (
     UnavailableError,
 )
 from cnet.errors import ArchitectureMismatchError, CheckpointError, CnetError, DatasetError, SpecError
+from cnet.files import disk_full_detail, is_disk_full
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -60,7 +60,7 @@ STATUSES: dict[type[Exception], int] = {
 """The one table. What is not in it is a fault of the server: 500, without a word about its insides."""
 
 _RETRY_SECONDS = 5
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+_DISK_FULL = disk_full_detail("the request's data on the server", "send the request again")
 
 
 class ProblemError(BaseModel):
@@ -122,11 +122,11 @@ def known_error(error: Exception) -> ServiceError | CnetError | None:
     if isinstance(error, ServiceError | CnetError):
         return error
     if isinstance(error, OperationalError) and _disk_is_full(error):
-        return StorageFullError("the server has no space left; nothing was stored")
+        return StorageFullError(_DISK_FULL)
     if isinstance(error, OperationalError | InterfaceError | PoolTimeoutError):
         return UnavailableError("the database does not answer; try again in a moment")
-    if isinstance(error, OSError) and error.errno in _FULL:
-        return StorageFullError("the server has no space left; nothing was stored")
+    if is_disk_full(error):
+        return StorageFullError(_DISK_FULL)
     return None
 
 

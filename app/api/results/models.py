@@ -12,6 +12,7 @@ from app.api.scratch import check_space, workspace
 from cnet.bundle import open_bundle
 from cnet.bundle.convert import unpack
 from cnet.errors import CnetError
+from cnet.files import move_into_place
 
 FORMATS = ("safetensors", "npz", "onnx")
 """What a model can be had as: all that needs no PyTorch in the front end."""
@@ -55,7 +56,7 @@ class Models:
                     raise
                 raise UnprocessableError(error.detail, code="unsupported_format") from error
             file = made.open("rb")
-            made.replace(path)
+            move_into_place(made, path)
         self._forget()
         return file
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from app.core.errors import NotFoundError, StorageFullError
-
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+from cnet.files import CHUNK_BYTES, atomic_write, disk_full_detail, file_sha256, is_disk_full
 
 
 class LocalBlobs:
@@ -30,8 +26,8 @@ class LocalBlobs:
         try:
             self._store(source, target)
         except OSError as error:
-            if error.errno in _FULL:
-                raise StorageFullError("there is no space left to store this; free some and try again") from error
+            if is_disk_full(error):
+                raise StorageFullError(disk_full_detail("the server's store", "try again")) from error
             raise
         return digest
 
@@ -78,18 +74,8 @@ class LocalBlobs:
 
     def _store(self, source: Path, target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".put-", dir=target.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as sink, source.open("rb") as data:
-                shutil.copyfileobj(data, sink, 2**20)
-                sink.flush()
-                os.fsync(sink.fileno())
-            temporary.chmod(0o444)
-            temporary.replace(target)
-            sync_folder(target.parent)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with atomic_write(target, mode=0o444) as copy, source.open("rb") as content:
+            shutil.copyfileobj(content, copy, CHUNK_BYTES)
 
 
 def _touched(path: Path) -> bool:
@@ -99,18 +85,3 @@ def _touched(path: Path) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def file_sha256(path: Path) -> str:
-    """The sha256 of a file's content, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename in ``folder`` survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -4,7 +4,7 @@
 members); here the reader builds the records anew from what it read and takes only a file that equals them.
 """
 
-from cnet.bundle.container.reader import Reader, Source, file_sha256
+from cnet.bundle.container.reader import Reader, Source
 from cnet.bundle.container.records import APART, CHUNK, JOINED, Entry, Form, Packed
 from cnet.bundle.container.span import Span, Stored
 from cnet.bundle.container.writer import Writer
@@ -21,5 +21,4 @@ __all__ = [
     "Span",
     "Stored",
     "Writer",
-    "file_sha256",
 ]

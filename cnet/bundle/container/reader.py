@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from cnet.bundle.container.records import APART, JOINED, WIDE, Entry, Form, Packed, directory, parse_directory
 from cnet.errors import BundleError
+from cnet.files import CHUNK_BYTES, file_sha256
 
 Source = str | os.PathLike[str] | bytes | BinaryIO
 
@@ -24,7 +25,6 @@ _END = 22  # bytes of the end record
 _NPY_MAGIC = 10  # bytes of a .npy file before the text of its header
 _LARGEST_MANIFEST = 2**26
 _LARGEST_DIRECTORY = 1024
-_CHUNK = 2**20
 _MOST_PER_BYTE = 1032  # what deflate can make of one byte
 
 
@@ -126,15 +126,6 @@ class Reader:
         return self.entries[name].data(self._wide)
 
 
-def file_sha256(file: BinaryIO) -> str:
-    """Hex digest of a whole file that can seek."""
-    digest = hashlib.sha256()
-    file.seek(0)
-    while chunk := file.read(_CHUNK):
-        digest.update(chunk)
-    return digest.hexdigest()
-
-
 def _form(tail: bytes) -> Form:
     """The form that the end record's place tells. Raises BundleError where there is none."""
     for form in (APART, JOINED):
@@ -159,8 +150,8 @@ def read(file: BinaryIO, offset: int, size: int) -> bytes:
 
 
 def _chunks(file: BinaryIO, offset: int, size: int) -> Iterator[bytes]:
-    for start in range(0, size, _CHUNK):
-        yield read(file, offset + start, min(_CHUNK, size - start))
+    for start in range(0, size, CHUNK_BYTES):
+        yield read(file, offset + start, min(CHUNK_BYTES, size - start))
 
 
 def _watched(chunks: Iterable[bytes], watch: Callable[[bytes], object]) -> Iterator[bytes]:

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.bundle.container.records import APART, WIDE, Entry, Form, Packed, chunk_digest, directory
+from cnet.files import CHUNK_BYTES
 
 _TRY_ALL = 2**26  # members up to this size are deflated in each of _STRATEGIES
 _STRATEGIES = (zlib.Z_DEFAULT_STRATEGY, zlib.Z_FILTERED, zlib.Z_HUFFMAN_ONLY, zlib.Z_RLE)
-_PIECE = 2**20
 
 
 class Writer:
@@ -112,6 +112,6 @@ def _deflated(parts: Sequence[memoryview], size: int) -> Iterator[bytes]:
 def _stream(parts: Sequence[memoryview], strategy: int) -> Iterator[bytes]:
     packer = zlib.compressobj(9, zlib.DEFLATED, -15, 8, strategy)
     for part in parts:
-        for start in range(0, len(part), _PIECE):
-            yield packer.compress(part[start : start + _PIECE])
+        for start in range(0, len(part), CHUNK_BYTES):
+            yield packer.compress(part[start : start + CHUNK_BYTES])
     yield packer.flush()

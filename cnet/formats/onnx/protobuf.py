@@ -12,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from cnet.files import CHUNK_BYTES
+
 _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 _WIDTHS = {_EIGHT: 8, _FOUR: 4}
 _WIRES = {_VARINT, _BYTES, *_WIDTHS}
 _LONGEST = 10  # bytes of a varint of 64 bits
-_PIECE = 2**20
 
 
 class CutError(ValueError):
@@ -106,7 +107,7 @@ def packed(content: memoryview) -> Iterator[npt.NDArray[np.uint64]]:
     """The varints of a packed field, in parts, so that long ones take little memory. Raises ValueError."""
     start = 0
     while start < len(content):
-        part = np.frombuffer(content[start : start + _PIECE], np.uint8)
+        part = np.frombuffer(content[start : start + CHUNK_BYTES], np.uint8)
         ends = np.flatnonzero(part < 0x80) + 1
         if not ends.size:
             raise ValueError("not a message of Protocol Buffers: a number does not end")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from app.core.blobs import LocalBlobs
-from app.core.blobs.local import file_sha256
 from app.core.errors import NotFoundError, StorageFullError
+from cnet.files import file_sha256
 
 DIGEST = hashlib.sha256(b"content").hexdigest()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -49,12 +50,17 @@ def test_nothing_is_written_where_the_target_is_not_met(checkpoint: Path, tmp_pa
     assert out.read_bytes() == b"older"
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only some systems have a disk that is always full")
-def test_a_full_disk_is_reported_under_the_name_of_the_file(checkpoint: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_under_the_name_of_the_file(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Not under that of the run's own copy, whose disk has space; an older file stays as it is."""
     out = tmp_path / "out.npz"
     out.write_bytes(b"older")
-    (tmp_path / ".out.npz.draft").symlink_to("/dev/full")
+
+    def full(source: Path, _: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(source))
+
+    monkeypatch.setattr("shutil.copyfile", full)
     with pytest.raises(OSError, match=r"No space left.*out\.npz") as caught:
         compress_file(checkpoint, weights_spec(), out)
     assert caught.value.filename == str(out)

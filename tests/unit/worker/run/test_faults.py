@@ -24,7 +24,7 @@ def _in_phase(error: CnetError, phase: str) -> CnetError:
         (GoneError("the checkpoint was deleted"), "gone", "the checkpoint was deleted"),
         (StorageFullError("no space"), "storage_full", "no space"),
         (MemoryError(), "out_of_memory", "not enough memory"),
-        (OSError(errno.ENOSPC, "No space left", "/srv/x"), "storage_full", "no space left"),
+        (OSError(errno.ENOSPC, "No space left", "/srv/x"), "storage_full", "no space is left"),
         (OSError(errno.EIO, "I/O error", "/srv/x"), "internal_error", "please report"),
         (KeyError("/srv/x"), "internal_error", "please report"),
     ],
