@@ -41,6 +41,7 @@ class Part(UserDocument):
 
     summary: ClassVar[str]
     source: ClassVar[str]
+    name: str
 
 
 PartT = TypeVar("PartT", bound=Part)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
+from cnet.capabilities import reason_for_data
 from cnet.coding import ENCODERS, Encoder
 from cnet.documents import UserDocument
 from cnet.errors import SpecError
@@ -109,14 +110,12 @@ class JobSpec(UserDocument):
             raise ValueError("an architecture needs a dataset; leave both out to compress the weights alone")
         if not self.trains:
             unused = [n for n in ("training", "baseline", "recover", "preprocess") if getattr(self, n)]
-            if self.method is not None and not self.method.works_without_data:
-                unused.insert(0, "method (only cnet with a lambda and no decay works on weights alone)")
             if unused:
-                raise ValueError(f"without a dataset nothing is trained: leave out {', '.join(unused)}")
-            parts = {"prune": self.prune, "quantize": self.quantize}
-            needs = [section + part.needs_data for section, part in parts.items() if part and part.needs_data]
-            if needs:
-                raise ValueError(f"without a dataset {needs[0]}")
+                raise ValueError(f"without a dataset nothing is trained. Leave out {', '.join(unused)}.")
+            for section in ("transform", "method", "prune", "quantize", "encode"):
+                reason = reason_for_data(getattr(self, section))
+                if reason:
+                    raise ValueError(f"{section} without a dataset: {reason}")
         if self.checkpoint is not None and self.baseline is not None:
             raise ValueError("baseline is the training from scratch: leave it out where a checkpoint is given")
         if not self.trains and self.target is not None and self.target.max_accuracy_drop is not None:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -90,6 +90,9 @@ class Encoder(Part):
     for the same symbols needs a new format version: bundles of old versions decode for ever.
     """
 
+    context_rates: ClassVar[bool] = False
+    """Whether labels cost what ``cnet.coding.rates`` predicts, so that quantizers can choose labels by their cost."""
+
     @property
     def others(self) -> Kind | None:
         """How tensors that are not compressible are packed; None: their bytes as they are."""
@@ -114,6 +117,11 @@ class SegmentEncoder(Encoder):
 
     Its streams are bytes, and its bundles are of format version 3.
     """
+
+    @property
+    def streams(self) -> bool:
+        """Always (``cnet.capabilities.Streamable``)."""
+        return True
 
     @abstractmethod
     def write(

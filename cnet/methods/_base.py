@@ -101,9 +101,9 @@ class Method(Part):
         return {}
 
     @property
-    def works_without_data(self) -> bool:
-        """Whether a job without a data set can name it, as it is set; ``without_data`` is called then."""
-        return False
+    def needs_data(self) -> str | None:
+        """As in ``cnet.capabilities.NeedsData``; where it is None a job without a data set calls ``without_data``."""
+        return "a method trains the model. Leave it out, name a dataset, or take cnet with a lambda and no decay."
 
     def without_data(self, weights: Weights) -> Weights:
         """The weights that such a job prunes, in NumPy; the base leaves them."""

@@ -132,9 +132,9 @@ class Cnet(Method):
         return None if self.ramp is None else self.ramp.start + epoch * self.ramp.step
 
     @property
-    def works_without_data(self) -> bool:
-        """With a λ of its own; ramp, layers and decay belong to a training."""
-        return self.lambda_ is not None and not self.decay
+    def needs_data(self) -> str | None:
+        """None with a λ of its own; ramp, layers and decay belong to a training."""
+        return None if self.lambda_ is not None and not self.decay else super().needs_data
 
     def without_data(self, weights: Weights) -> Weights:
         """The weights with zeros where a proximal step of λ has them."""

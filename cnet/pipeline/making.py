@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.bundle import Bundle, BundleSizes, open_bundle, write_bundle
+from cnet.capabilities import needs_curvature
 from cnet.errors import BundleError
 from cnet.files import move_into_place
 from cnet.observer import check_stop
@@ -23,7 +24,6 @@ from cnet.pipeline.plan import Plan
 from cnet.pipeline.store import Store
 from cnet.points import BaselineResult, Point
 from cnet.prune import Curvature
-from cnet.quantize import Sensitive
 from cnet.symbols import Symbols
 from cnet.weights import Weights
 
@@ -159,9 +159,8 @@ class Maker:
 def _labelled(request: Request, pruned: Pruned, vector: Vector, shapes: list[tuple[int, ...]]) -> Symbols:
     """Mask, labels and centroids; zeros of the vector are pruned weights."""
     quantizer = request.quantizer
-    if isinstance(quantizer, Sensitive) and quantizer.needs_curvature and pruned.curvature is not None:
-        return quantizer.weighted_symbols(vector, vector != 0, shapes, pruned.curvature)
-    return quantizer.symbols(vector, vector != 0, request.clusters, shapes)
+    curvature = pruned.curvature if needs_curvature(quantizer) else None
+    return quantizer.symbols(vector, vector != 0, request.clusters, shapes, curvature)
 
 
 def _chosen(request: Request, about: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from cnet import arrays, dtypes, measures
 from cnet.bundle import BundleSizes
+from cnet.capabilities import reported_settings
 from cnet.errors import CheckpointError
 from cnet.points import BaselineResult, LayerResult, PartBytes, Point
 from cnet.products import spans
@@ -128,6 +129,7 @@ def point(request: Request, measured: Quality, baseline: BaselineResult, bundle:
         bundle.mask, bundle.labels, bundle.centroids, bundle.other_tensors, bundle.container, bundle.total
     )
     symbols = parts.mask + parts.labels + parts.centroids
+    settings = reported_settings(request.quantizer)
     return Point(
         index=request.index,
         sparsity_requested=request.sparsity,
@@ -147,8 +149,8 @@ def point(request: Request, measured: Quality, baseline: BaselineResult, bundle:
         sha256=bundle.sha256,
         layers=measured.layers,
         quantizer=request.quantizer.name,
-        step=getattr(request.quantizer, "step", None),
-        mu=getattr(request.quantizer, "mu", None),
+        step=settings.get("step"),
+        mu=settings.get("mu"),
     )
 
 

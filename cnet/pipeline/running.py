@@ -16,7 +16,7 @@ from cnet.pipeline.nets import Net
 from cnet.pipeline.plan import Plan, TrainingPlan
 from cnet.pipeline.session import Session
 from cnet.pipeline.store import Store
-from cnet.pipeline.streamed import StreamedMaker, StreamedSession, streams
+from cnet.pipeline.streamed import StreamedMaker, StreamedSession, reads_in_chunks
 from cnet.points import Point
 from cnet.search import Candidate, Grid
 from cnet.spec import JobSpec
@@ -85,7 +85,7 @@ def _session(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Session:
 
 def _streamed(spec: JobSpec, inputs: Inputs, given: Weights | None) -> bool:
     if given is not None and inputs.dataset is None:
-        return streams(spec, given, inputs.streaming)
+        return reads_in_chunks(spec, given, inputs.streaming)
     if inputs.streaming:
         raise SpecError("a job with a data set needs all weights in memory: do not stream", code="cannot_stream")
     return False

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cnet.capabilities import needs_curvature
 from cnet.errors import TrainingError
 from cnet.observer import check_stop
 from cnet.pipeline import advice
@@ -189,7 +190,7 @@ class Session:
     def _curvature(self, weights: Weights) -> Curvature | None:
         """Of the net as it is pruned, where the pruner asks for it and there is something to measure it with."""
         net = self.net
-        return net.curvature(weights) if net is not None and self.plan.pruner.needs_curvature else None
+        return net.curvature(weights) if net is not None and needs_curvature(self.plan.pruner) else None
 
     def _pruned_gradually(self, sparsity: float, position: int) -> Weights:
         """The net that is to be pruned: where pruning is gradual, and there is something to prune, it has its zeros."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from cnet.bundle import open_bundle, write_bundle
 from cnet.bundle.writer import add_notes
-from cnet.coding import SegmentEncoder
+from cnet.capabilities import streams
 from cnet.errors import SpecError
 from cnet.files import move_into_place
 from cnet.observer import check_stop
@@ -22,6 +22,7 @@ from cnet.pipeline.streaming import StreamedSymbols, StreamedVector
 from cnet.pipeline.streaming.quality import Tally, check_others, layer_result, measured
 from cnet.pipeline.streaming.symbols import Kept
 from cnet.points import BaselineResult, Point
+from cnet.registry import Part
 from cnet.search import Grid
 from cnet.spec import JobSpec
 from cnet.weights import Weights
@@ -30,7 +31,7 @@ STREAMED_BYTES = 2**25
 """From so many bytes of weights on a run streams, where it can and nothing else is asked for."""
 
 
-def streams(spec: JobSpec, weights: Weights, asked: bool | None) -> bool:
+def reads_in_chunks(spec: JobSpec, weights: Weights, asked: bool | None) -> bool:
     """Whether a run without a data set reads its weights pass by pass.
 
     Args:
@@ -55,12 +56,10 @@ def _obstacles(spec: JobSpec, weights: Weights) -> list[str]:
         found.append("a search for what its target needs looks at all weights: name sparsity, quantizer and clusters")
     if plan.method is not None or plan.transform is not None:
         found.append("a method or a transform works on all weights at once")
-    if not plan.pruner.streams:
-        found.append(f"pruner {plan.pruner.name!r} with these settings needs all weights in memory")
-    unable = dict.fromkeys(each.quantizer.name for each in grid.candidates if not each.quantizer.streams)
-    found += [f"quantizer {name!r} with these settings needs all weights in memory" for name in unable]
-    if not isinstance(plan.encoder, SegmentEncoder):
-        found.append("the encoder must be compact")
+    quantizers = [("quantizer", candidate.quantizer) for candidate in grid.candidates]
+    parts: list[tuple[str, Part]] = [("pruner", plan.pruner), *quantizers, ("encoder", plan.encoder)]
+    unable = dict.fromkeys((kind, part.name) for kind, part in parts if not streams(part))
+    found += [f"{kind} {name!r} with these settings needs all weights in memory" for kind, name in unable]
     if any(weights[name].dtype == "float64" for name in weights.compressible):
         found.append("there are compressible tensors of type float64")
     return found
@@ -114,8 +113,8 @@ class StreamedMaker(Maker):
 
     def _symbols(self, request: Request, weights: Weights) -> StreamedSymbols:
         self._step("prune")
-        none = request.quantizer.name == "none"
-        kept = Kept.of(StreamedVector(weights), self.plan.pruner, request.sparsity, negative_zeros=none)
+        signed = request.quantizer.keeps_negative_zeros
+        kept = Kept.of(StreamedVector(weights), self.plan.pruner, request.sparsity, negative_zeros=signed)
         self.meter.advance(self.effort.prune)
         self._step("quantize")
         symbols = StreamedSymbols.of(kept, request.quantizer, request.clusters)

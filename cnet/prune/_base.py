@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,11 @@ from cnet.registry import Part, Registry
 from cnet.weights import Weights
 
 Sparsity = Annotated[float, Field(ge=0.0, le=1.0)]
+_SPARSITIES = (
+    *(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.825, 0.85, 0.875),
+    *(0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.955, 0.96, 0.965, 0.97, 0.975, 0.98, 0.985, 0.99, 0.995, 0.998),
+)  # the sparsities that a search can try
+
 Curvature = npt.NDArray[np.float64]
 """Diagonal of the loss's Hessian, or what stands for it: shape (n,) in the order of w_net, not negative."""
 
@@ -33,8 +38,9 @@ class Pruner(Part):
     """
 
     needs_curvature: ClassVar[bool] = False
+    #: See ``cnet.capabilities.Searchable``.
+    search_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"sparsity": tuple((sparsity,) for sparsity in _SPARSITIES)}
 
-    name: str
     sparsity: Sweep[Sparsity] = Field(
         default=(0.9,), description="Fraction of w_net to set to zero, 0..1; a list makes one point each."
     )
@@ -59,10 +65,12 @@ class Pruner(Part):
 
     @property
     def needs_data(self) -> str | None:
-        """What of it takes a data set, said after its section's name, and what to do without; None: nothing does."""
+        """A gradual pruning trains the model; the curvature of the loss is measured on training images."""
         if self.gradual_epochs:
-            return ".gradual cannot be used, it trains the net: leave it out"
-        return f" {self.name!r} cannot be used, it measures the net: take another" if self.needs_curvature else None
+            return "gradual pruning trains the model. Leave gradual out, or name a dataset."
+        if self.needs_curvature:
+            return f"{self.name!r} measures the loss on training images. Take another pruner, or name a dataset."
+        return None
 
     @property
     def gradual_epochs(self) -> int:

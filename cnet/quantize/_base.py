@@ -29,6 +29,8 @@ class Codebook:
     centroids: npt.NDArray[np.floating]
 
 
+Curvature = npt.NDArray[np.float64]
+
 Parts = Callable[[], Iterable[npt.NDArray[np.floating]]]
 """All values, part by part, from the start each time it is called."""
 
@@ -51,32 +53,18 @@ class Quantizer(Part):
     some label; labels are uint8 up to 256 centroids, uint16 beyond. The same values give the same codebook.
     """
 
-    name: str
-
     @property
     def tunes_centroids(self) -> bool:
         """Whether training may move the centroids; not those of a grid that file or encoder make use of."""
         return True
 
-    @property
-    def needs_data(self) -> str | None:
-        """As ``Pruner.needs_data``."""
-        return None
-
-    #: What a search may choose where a job leaves it out: parameters, each with the values to try, from fine to coarse.
-    ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    #: See ``cnet.capabilities.Searchable``; empty: a search takes the quantizer as it is.
+    search_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
 
     @property
-    def open(self) -> str | None:
-        """The parameter that a search chooses: the first of ``ladders`` that the job does not name, and no other."""
-        return next((name for name in self.ladders if name not in self.model_fields_set), None)
-
-    def variants(self) -> tuple[Quantizer, ...]:
-        """The same quantizer with each value of what is open, from fine to coarse; itself alone where nothing is."""
-        name = self.open
-        if name is None:
-            return (self,)
-        return tuple(self.model_copy(update={name: value}) for value in self.ladders[name])
+    def keeps_negative_zeros(self) -> bool:
+        """Whether weights of -0.0 are kept with their sign, even where the mask drops them."""
+        return False
 
     def nominal_bits(self, clusters: int | None) -> float:
         """How fine it is, as bits of a label of a normal distribution; ``clusters`` is one of ``levels()``."""
@@ -123,6 +111,7 @@ class Quantizer(Part):
         keep: npt.NDArray[np.bool_],
         clusters: int | None,
         shapes: Sequence[tuple[int, ...]] = (),  # noqa: ARG002 - some quantizers look at where weights lie
+        curvature: Curvature | None = None,  # noqa: ARG002 - for quantizers that need it
     ) -> Symbols:
         """The symbols of w_net.
 
@@ -131,6 +120,8 @@ class Quantizer(Part):
             keep: the pruner's mask, shape (n,).
             clusters: one of ``levels()``.
             shapes: shapes of the compressible tensors, in order of w_net; none stands for one vector.
+            curvature: of the loss along each weight, shape (n,), float64, not negative; used by a quantizer that
+                ``needs_curvature``, which weighs all errors alike where it is None.
         """
         codebook = self.quantize(take_masked(vector, keep), clusters)
         return Symbols(keep, codebook.labels, codebook.centroids)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet.coding.compact.values import numbered
+from cnet.quantize._base import Curvature
 from cnet.quantize._scope import Layered
 from cnet.quantize._sizes import magnitudes
 from cnet.reconstruction import Scales, rows_of
@@ -86,6 +87,7 @@ class RowScoped(Layered):
         keep: npt.NDArray[np.bool_],
         clusters: int | None,
         shapes: Sequence[tuple[int, ...]] = (),
+        curvature: Curvature | None = None,
     ) -> Symbols:
         """The symbols of w_net.
 
@@ -95,7 +97,7 @@ class RowScoped(Layered):
         """
         if self.scope == "channel" and shapes:
             return self._by_row(vector, keep, clusters, shapes)
-        return super().symbols(vector, keep, clusters, shapes)
+        return super().symbols(vector, keep, clusters, shapes, curvature)
 
     def _by_row(
         self, vector: Floats, keep: npt.NDArray[np.bool_], clusters: int | None, shapes: Sequence[tuple[int, ...]]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet.errors import SpecError
-from cnet.quantize._base import Quantizer
+from cnet.quantize._base import Curvature, Quantizer
 from cnet.symbols import Symbols
 
 _MOST = 2**16
@@ -35,6 +35,7 @@ class Layered(Quantizer):
         keep: npt.NDArray[np.bool_],
         clusters: int | None,
         shapes: Sequence[tuple[int, ...]] = (),
+        curvature: Curvature | None = None,  # noqa: ARG002 - for quantizers that need it
     ) -> Symbols:
         """The symbols of w_net.
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from cnet.quantize._base import Curvature
 from cnet.quantize._scope import Scoped, Shapes
 from cnet.symbols import Symbols
 
@@ -33,13 +34,15 @@ class Sensitive(Scoped):
 
     @property
     def needs_curvature(self) -> bool:
-        """Whether ``weighted_symbols`` is meant, not ``symbols``."""
+        """Whether errors count by the curvature."""
         return self.sensitivity > 0
 
     @property
     def needs_data(self) -> str | None:
-        """As ``Quantizer.needs_data``."""
-        return ".sensitivity cannot be used, it measures the net: leave it out" if self.needs_curvature else None
+        """The sensitivity needs the curvature of the loss, which is measured on training images."""
+        if not self.needs_curvature:
+            return None
+        return "sensitivity measures the loss on training images. Leave sensitivity out, or name a dataset."
 
     def importance(self, curvature: npt.NDArray[np.float64], keep: npt.NDArray[np.bool_]) -> Singles:
         """What a squared error of each weight counts, with a geometric mean of 1 over the kept.
@@ -56,10 +59,17 @@ class Sensitive(Scoped):
         weights: Singles = np.exp(logarithms - logarithms[keep].mean()).astype(np.float32)
         return weights
 
-    def weighted_symbols(
-        self, vector: Floats, keep: npt.NDArray[np.bool_], shapes: Shapes, curvature: npt.NDArray[np.float64]
+    def symbols(
+        self,
+        vector: Floats,
+        keep: npt.NDArray[np.bool_],
+        clusters: int | None,
+        shapes: Shapes = (),
+        curvature: Curvature | None = None,
     ) -> Symbols:
-        """As ``symbols``; errors count by the ``importance`` of each weight, by which layers compare too."""
+        """As ``Quantizer.symbols``; errors count by the ``importance`` of each weight, by which layers compare too."""
+        if curvature is None or not self.needs_curvature:
+            return super().symbols(vector, keep, clusters, shapes)
         counts = self.importance(curvature, keep)
         return self.scoped(
             shapes, vector.dtype, lambda part, own: self.weighted(vector[part], keep[part], own, counts[part])

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from cnet.capabilities import SearchConditions
 from cnet.coding.compact.layout import segments
 from cnet.coding.compact.values import Grid, numbered
 from cnet.measures import entropy
@@ -46,7 +47,7 @@ class Ecsq(Sensitive):
     summary: ClassVar[str] = "Uniform grid, each label chosen by its error and by its bits: the smallest file."
     source: ClassVar[str] = "Gish and Pierce (1968); Marcellin and Fischer (1990)"
     #: A wider step at the same ``mu`` is a higher price of a bit in squared error, and the cheapest way to fewer bits.
-    ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+    search_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "step": tuple(0.05 * 2 ** (quarter / 4) for quarter in range(26)),
         "mu": tuple(0.125 * 2 ** (half / 2) for half in range(17)),
     }
@@ -67,6 +68,21 @@ class Ecsq(Sensitive):
     def tunes_centroids(self) -> bool:
         """Where there is no trellis, which ``compact`` knows by its grid; the grid is a start then."""
         return self.states == 1
+
+    @classmethod
+    def for_search(cls, conditions: SearchConditions) -> Self | None:
+        """The defaults where the encoder spends the bits that labels are chosen by.
+
+        Without a trellis where the job trains centroids, which does more for the accuracy and needs them free.
+        """
+        if not conditions.context_rates:
+            return None
+        return cls(states=1) if conditions.trains_centroids else cls()
+
+    @property
+    def reported_settings(self) -> Mapping[str, float]:
+        """The step and the price of a bit."""
+        return {"step": self.step, "mu": self.mu}
 
     def nominal_bits(self, clusters: int | None) -> float:
         """Bits of a normal distribution on the grid, less what the price of a bit saves."""

@@ -11,12 +11,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from cnet.capabilities import SearchConditions
 from cnet.documents import Sweep
 from cnet.errors import CheckpointError, SpecError
 from cnet.quantize._base import QUANTIZERS, Codebook, Parts
@@ -46,11 +47,17 @@ class KMeans(Scoped):
     summary: ClassVar[str] = "1-D k-means over all non-zeros of the net, near the optimum."
     source: ClassVar[str] = "Compressibility Loss for Neural Network Weights (2019); Wang and Song (2011)"
 
-    ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {"clusters": tuple((2**bits,) for bits in range(8, 0, -1))}
+    search_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"clusters": tuple((2**bits,) for bits in range(8, 0, -1))}
 
     clusters: Sweep[Clusters] = Field(
         default=(256,), description="Largest number of shared values; a list makes one point each."
     )
+
+    @classmethod
+    def for_search(cls, conditions: SearchConditions) -> Self:
+        """The defaults, whatever the job's other parts are."""
+        del conditions
+        return cls()
 
     def levels(self) -> tuple[int | None, ...]:
         """The cluster counts asked for."""

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cnet.quantize._base import QUANTIZERS, Codebook, Parts, Quantizer
+from cnet.quantize._base import QUANTIZERS, Codebook, Curvature, Parts, Quantizer
 from cnet.symbols import Symbols
 
 
@@ -29,8 +29,13 @@ class Unquantized(Quantizer):
         return Codebook(None, values)
 
     @property
+    def keeps_negative_zeros(self) -> bool:
+        """Always: every kept value comes back bit for bit."""
+        return True
+
+    @property
     def streams(self) -> bool:
-        """There is nothing to be found."""
+        """Always: there is no codebook to be found."""
         return True
 
     def fitted(self, parts: Parts, clusters: int | None) -> _Kept:  # noqa: ARG002 - the contract's
@@ -43,10 +48,11 @@ class Unquantized(Quantizer):
         keep: npt.NDArray[np.bool_],
         clusters: int | None,
         shapes: Sequence[tuple[int, ...]] = (),
+        curvature: Curvature | None = None,
     ) -> Symbols:
         """The symbols of w_net, with its negative zeros among the values."""
         negative_zeros = (vector == 0) & np.signbit(vector)
-        return super().symbols(vector, keep | negative_zeros, clusters, shapes)
+        return super().symbols(vector, keep | negative_zeros, clusters, shapes, curvature)
 
 
 class _Kept:

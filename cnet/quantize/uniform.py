@@ -37,7 +37,7 @@ class Uniform(RowScoped):
     summary: ClassVar[str] = "Equally spaced values, up to 8 bits a weight."
     source: ClassVar[str] = "Max, Quantizing for minimum distortion, IRE Trans. Inf. Theory 6/1 (1960)"
 
-    ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {"bits": tuple((bits,) for bits in range(8, 0, -1))}
+    search_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"bits": tuple((bits,) for bits in range(8, 0, -1))}
 
     bits: Sweep[Bits] = Field(default=(8,), description="Bits of a label; a list makes one point each.")
 

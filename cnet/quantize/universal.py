@@ -17,7 +17,7 @@ from pydantic import Field
 
 from cnet.arrays import chunks
 from cnet.coding.compact.values import Grid, numbered
-from cnet.quantize._base import NORMAL_BITS, QUANTIZERS, Codebook, Quantizer
+from cnet.quantize._base import NORMAL_BITS, QUANTIZERS, Codebook, Curvature, Quantizer
 from cnet.quantize._sizes import magnitudes
 from cnet.reconstruction import Dither
 from cnet.symbols import Symbols
@@ -44,7 +44,7 @@ class Universal(Quantizer):
         "Ziv, On universal quantization (1985)"
     )
 
-    ladders: ClassVar[Mapping[str, tuple[Any, ...]]] = {"step": tuple(0.0625 * 2 ** (i / 4) for i in range(21))}
+    search_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"step": tuple(0.0625 * 2 ** (i / 4) for i in range(21))}
 
     step: float = Field(
         default=0.25,
@@ -54,6 +54,11 @@ class Universal(Quantizer):
     )
     dither: bool = Field(default=True, description="False: the lattice alone, whose error depends on the weights.")
     seed: int = Field(default=0, ge=0, lt=2**32, description="Of the dither; the file holds it.")
+
+    @property
+    def reported_settings(self) -> Mapping[str, float]:
+        """The step."""
+        return {"step": self.step}
 
     def nominal_bits(self, clusters: int | None) -> float:
         """Bits of a normal distribution on the lattice."""
@@ -73,6 +78,7 @@ class Universal(Quantizer):
         keep: npt.NDArray[np.bool_],
         clusters: int | None,  # noqa: ARG002 - the contract's
         shapes: Sequence[tuple[int, ...]] = (),  # noqa: ARG002 - one lattice for the whole net
+        curvature: Curvature | None = None,  # noqa: ARG002 - all errors count alike
     ) -> Symbols:
         """The symbols of w_net.
 

@@ -1,8 +1,8 @@
 """What a job's points can be: each sparsity with each setting of each quantizer.
 
-What the job names stays as it is. Where it names a target, what it leaves out is chosen by a search: the sparsity from
-``LADDER``; the parameter of the quantizer that has a ladder (``Quantizer.ladders``); the quantizer itself, of
-``kmeans`` and ``ecsq``, as far as the encoder suits it.
+What the job names stays as it is. Where it names a target, a search chooses what it leaves out: one field of the pruner
+and one of the quantizer (``cnet.capabilities.Searchable``), and the quantizer itself among those that propose
+themselves (``cnet.capabilities.SearchedByDefault``).
 """
 
 from __future__ import annotations
@@ -15,19 +15,14 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from cnet.coding import ENCODERS
-from cnet.prune import Pruner
+from cnet.capabilities import SearchConditions, SearchedByDefault, search_variants, searched_field
+from cnet.coding import Encoder
+from cnet.prune import PRUNERS, Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
 from cnet.search.surrogate import Places
 from cnet.spec import JobSpec
 
 Level = tuple[npt.NDArray[np.intp], Quantizer, int | None]
-
-LADDER = (
-    *(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.825, 0.85, 0.875),
-    *(0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.955, 0.96, 0.965, 0.97, 0.975, 0.98, 0.985, 0.99, 0.995, 0.998),
-)
-"""The sparsities that a search can try."""
 
 _MOST_SPARSITIES = 12
 _MOST_POINTS = 60
@@ -69,7 +64,8 @@ class Grid:
         """The candidates of ``spec``; each is to be made, unless they are ``searched``."""
         searched = searches(spec)
         levels = tuple(_levels(spec, searched))
-        rows = (Candidate(s, quantizer, k, family) for s in _sparsities(spec) for quantizer, k, family in levels)
+        sparsities = _sparsities(spec, searched=searched)
+        rows = (Candidate(s, quantizer, k, family) for s in sparsities for quantizer, k, family in levels)
         return cls(tuple(rows), searched)
 
     @cached_property
@@ -120,7 +116,10 @@ class Grid:
 
 def searches(spec: JobSpec) -> bool:
     """Whether there is a target and the job, as the user wrote it, leaves something open."""
-    return spec.target is not None and (_open_sparsity(spec) or _open_levels(spec))
+    if spec.target is None:
+        return False
+    pruner_searched = searched_field(_searched_pruner(spec)) is not None
+    return pruner_searched or spec.quantize is None or searched_field(spec.quantize) is not None
 
 
 def open_document(spec: JobSpec) -> dict[str, Any]:
@@ -128,43 +127,47 @@ def open_document(spec: JobSpec) -> dict[str, Any]:
     document = spec.resolved().to_json()
     if not searches(spec):
         return document
-    if _open_sparsity(spec):
-        del document["prune"]["sparsity"]
+    searched = searched_field(_searched_pruner(spec))
+    if searched is not None:
+        del document["prune"][searched]
     if spec.quantize is None:
         del document["quantize"]
-    elif spec.quantize.open is not None:
-        del document["quantize"][spec.quantize.open]
+    elif (searched := searched_field(spec.quantize)) is not None:
+        del document["quantize"][searched]
     return document
 
 
-def _open_sparsity(spec: JobSpec) -> bool:
-    return spec.prune is None or "sparsity" not in spec.prune.model_fields_set
+def _searched_pruner(spec: JobSpec) -> Pruner:
+    """The job's pruner with the fields set that the job names, and no others."""
+    return spec.prune or PRUNERS.create(cast(Pruner, spec.resolved().prune).name)
 
 
-def _open_levels(spec: JobSpec) -> bool:
-    return spec.quantize is None or spec.quantize.open is not None
-
-
-def _sparsities(spec: JobSpec) -> tuple[float, ...]:
-    if searches(spec) and _open_sparsity(spec):
-        return LADDER
-    return cast(Pruner, spec.resolved().prune).sparsity
+def _sparsities(spec: JobSpec, *, searched: bool) -> tuple[float, ...]:
+    if not searched:
+        return cast(Pruner, spec.resolved().prune).sparsity
+    return tuple(s for variant in search_variants(_searched_pruner(spec)) for s in variant.sparsity)
 
 
 def _levels(spec: JobSpec, searched: bool) -> Iterator[tuple[Quantizer, int | None, int]]:
     """Quantizer, cluster count and number of the quantizer."""
-    if searched and spec.quantize is None:
-        suited = isinstance(spec.resolved().encode, ENCODERS.get("compact"))  # ecsq's labels are made for it
-        families = [QUANTIZERS.create("kmeans"), *([_ecsq(spec)] if suited else [])]
-    else:
-        families = [cast(Quantizer, spec.resolved().quantize)]
+    resolved = cast(Quantizer, spec.resolved().quantize)
+    families = _searched_quantizers(spec, resolved) if searched and spec.quantize is None else [resolved]
     for family, quantizer in enumerate(families):
-        for variant in quantizer.variants() if searched else (quantizer,):
+        for variant in search_variants(quantizer) if searched else (quantizer,):
             for clusters in variant.levels():
                 yield variant, clusters, family
 
 
-def _ecsq(spec: JobSpec) -> Quantizer:
-    """With a trellis, but where centroids are trained, which does more for the accuracy and needs them free."""
-    recover = spec.resolved().recover
-    return QUANTIZERS.create("ecsq", **({"states": 1} if recover and recover.centroid_epochs else {}))
+def _searched_quantizers(spec: JobSpec, default: Quantizer) -> list[Quantizer]:
+    """The quantizers that propose themselves for a search of ``spec``: the default one first, then by name."""
+    resolved = spec.resolved()
+    conditions = SearchConditions(
+        context_rates=cast(Encoder, resolved.encode).context_rates,
+        trains_centroids=resolved.recover is not None and resolved.recover.centroid_epochs > 0,
+    )
+    found: list[Quantizer] = []
+    for name in sorted(QUANTIZERS.names(), key=lambda name: (name != default.name, name)):
+        kind = QUANTIZERS.get(name)
+        proposed = kind.for_search(conditions) if isinstance(kind, SearchedByDefault) else None
+        found += [] if proposed is None else [proposed]
+    return found

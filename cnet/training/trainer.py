@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from cnet import arrays
+from cnet.capabilities import needs_curvature
 from cnet.data import Dataset
 from cnet.errors import TrainingError
 from cnet.models import Architecture
@@ -199,7 +200,7 @@ class Trainer:
             return Free()
         if rise is None:
             return Free() if stage.keep is None else Pinned(tensors, stage.keep)
-        measure = partial(self._curvature, module, weights) if rise.pruner.needs_curvature else None
+        measure = partial(self._curvature, module, weights) if needs_curvature(rise.pruner) else None
         return Growing(tensors, rise.masks(weights), rise.gradual, measure)
 
     def _curvature(self, module: nn.Module, weights: Weights) -> Curvature:

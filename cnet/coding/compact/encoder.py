@@ -44,6 +44,8 @@ _WALK = 2**21
 class Compact(SegmentEncoder):
     """Mask and labels under adaptive models by layer, row, column and neighbours; exact on every machine."""
 
+    context_rates: ClassVar[bool] = True
+
     name: Literal["compact"] = "compact"
     summary: ClassVar[str] = "Entropy-coded under models of layers, rows, columns and neighbours: the smallest file."
     source: ClassVar[str] = "Wiedemann et al., DeepCABAC (2019), for contexts; Bamler, constriction (2022), the coder"

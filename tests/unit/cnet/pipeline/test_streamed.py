@@ -142,14 +142,14 @@ def test_large_nets_stream_where_they_can(monkeypatch: pytest.MonkeyPatch) -> No
     """The size decides, unless the user does; what cannot stream never does by itself."""
     weights = Weights.select([tensor("a", "float32", (30, 30))])
     able, unable = spec_of(), weights_spec(encode={"name": "npz"})
-    assert [streamed.streams(able, weights, asked) for asked in (None, False, True)] == [False, False, True]
+    assert [streamed.reads_in_chunks(able, weights, asked) for asked in (None, False, True)] == [False, False, True]
     monkeypatch.setattr(streamed, "STREAMED_BYTES", 3600)
-    assert [streamed.streams(able, weights, asked) for asked in (None, False, True)] == [True, False, True]
-    assert not streamed.streams(unable, weights, None)
+    assert [streamed.reads_in_chunks(able, weights, asked) for asked in (None, False, True)] == [True, False, True]
+    assert not streamed.reads_in_chunks(unable, weights, None)
     at_once = spec_of(prune={"name": "magnitude", "sparsity": 0.5, "gradual": {"epochs": 0}})
-    assert streamed.streams(at_once, weights, None)
+    assert streamed.reads_in_chunks(at_once, weights, None)
     wide = Weights.select([tensor("a", "float64", (30, 30))])
-    assert not streamed.streams(able, wide, None)
+    assert not streamed.reads_in_chunks(able, wide, None)
 
 
 def test_points_that_need_all_values_are_made_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

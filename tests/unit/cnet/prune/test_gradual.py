@@ -34,7 +34,7 @@ def test_steps_end_before_the_training_does() -> None:
 
 def test_it_needs_a_data_set() -> None:
     """Said when the spec is read."""
-    with pytest.raises(SpecError, match=r"without a dataset prune\.gradual"):
+    with pytest.raises(SpecError, match=r"prune without a dataset: gradual"):
         JobSpec.parse({"checkpoint": "c", "prune": {"name": "magnitude", "gradual": {}}})
     at_once = JobSpec.parse({"checkpoint": "c", "prune": {"name": "magnitude", "gradual": {"epochs": 0}}})
     assert at_once.prune is not None

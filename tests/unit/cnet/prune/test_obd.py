@@ -42,7 +42,7 @@ def test_dead_inputs_go_first_and_zeros_are_never_kept() -> None:
 
 def test_without_a_data_set_it_is_refused() -> None:
     """When the spec is read, and in any case when it is asked."""
-    with pytest.raises(SpecError, match="without a dataset prune 'obd'"):
+    with pytest.raises(SpecError, match="prune without a dataset: 'obd'"):
         JobSpec.parse({"checkpoint": "c", "prune": {"name": "obd"}})
     with pytest.raises(SpecError, match="needs a data set"):
         PRUNERS.create("obd").keep(net([1.0]), 0.5)

@@ -29,7 +29,7 @@ def values() -> npt.NDArray[np.float32]:
 
 def squared_errors(quantizer: Sensitive, curvature: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Of each weight."""
-    found = quantizer.weighted_symbols(values(), ALL, SHAPES, curvature).vector()
+    found = quantizer.symbols(values(), ALL, None, SHAPES, curvature).vector()
     squares: npt.NDArray[np.float64] = (found.astype(np.float64) - values()) ** 2
     return squares
 
@@ -65,7 +65,7 @@ def test_a_flat_loss_says_nothing(keep: npt.NDArray[np.bool_]) -> None:
 def test_equal_curvature_changes_nothing(scope: str) -> None:
     """The symbols are those without it, to the bit."""
     quantizer = ecsq(sensitivity=1.0, scope=scope)
-    weighted = quantizer.weighted_symbols(values(), ALL, SHAPES, np.full(COUNT, 7.0))
+    weighted = quantizer.symbols(values(), ALL, None, SHAPES, np.full(COUNT, 7.0))
     plain = quantizer.symbols(values(), ALL, None, SHAPES)
 
     assert weighted.vector().tobytes() == plain.vector().tobytes()
@@ -95,6 +95,6 @@ def test_it_needs_a_data_set() -> None:
     """Weights alone have no curvature: the job is refused, and without the sensitivity taken."""
     spec = {"checkpoint": "c", "quantize": {"name": "ecsq", "sensitivity": 0.5}}
 
-    with pytest.raises(SpecError, match=r"without a dataset quantize\.sensitivity"):
+    with pytest.raises(SpecError, match=r"quantize without a dataset: sensitivity"):
         JobSpec.parse(spec)
     assert not JobSpec.parse({**spec, "quantize": {"name": "ecsq"}}).trains

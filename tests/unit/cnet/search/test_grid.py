@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from cnet.search import LADDER, Grid, open_document, searches
+from cnet.prune import Pruner
+from cnet.search import Grid, open_document, searches
 from cnet.spec import JobSpec
 
 TARGET = {"min_ratio": 3}
+SPARSITIES = [sparsity for (sparsity,) in Pruner.search_grid["sparsity"]]
 SPARSE = {"name": "magnitude", "sparsity": 0.5}
 
 
@@ -39,10 +41,10 @@ def test_search_happens_where_a_target_stands_and_something_is_open(members: dic
 def test_all_is_tried_where_nothing_is_named() -> None:
     """31 sparsities with eight cluster counts of kmeans and the steps of ecsq."""
     grid = Grid.of(_spec(target=TARGET))
-    assert {c.sparsity for c in grid.candidates} == set(LADDER)
+    assert {c.sparsity for c in grid.candidates} == set(SPARSITIES)
     assert {c.clusters for c in grid.candidates if c.quantizer.name == "kmeans"} == {2, 4, 8, 16, 32, 64, 128, 256}
     steps = {c.quantizer.step for c in grid.candidates if c.quantizer.name == "ecsq"}  # type: ignore[attr-defined]
-    assert len(grid.candidates) == len(LADDER) * (8 + len(steps))
+    assert len(grid.candidates) == len(SPARSITIES) * (8 + len(steps))
     assert grid.most_points <= len(grid.candidates) // 4
 
 
@@ -96,7 +98,7 @@ def test_named_points_are_all_made_in_the_order_given() -> None:
 def test_named_lists_are_what_a_search_chooses_from() -> None:
     """Two cluster counts at any sparsity; any cluster count at two sparsities."""
     grid = Grid.of(_spec(quantize={"name": "kmeans", "clusters": [4, 16]}, target=TARGET))
-    assert ({c.clusters for c in grid.candidates}, len(grid.candidates)) == ({4, 16}, 2 * len(LADDER))
+    assert ({c.clusters for c in grid.candidates}, len(grid.candidates)) == ({4, 16}, 2 * len(SPARSITIES))
     grid = Grid.of(_spec(prune={"name": "magnitude", "sparsity": [0.9, 0.5]}, target=TARGET))
     assert {c.sparsity for c in grid.candidates} == {0.5, 0.9}
 
