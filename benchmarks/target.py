@@ -1,4 +1,4 @@
-"""What a search for a target finds, and in how many evaluations, against the exhaustive grid.
+"""What a search for a target finds, and in how many evaluations, against all points of the grid.
 
     python -m benchmarks.target [--architecture lenet300_100] [--drop 0.5] [--quantize kmeans] [--csv FILE]
                                 [--epochs N] [--recover-epochs N] [--seeds 0]
@@ -22,8 +22,9 @@ import numpy as np
 
 from cnet.data import DATASETS, Dataset
 from cnet.pipeline import Inputs, SilentRun, run
-from cnet.points import Point
-from cnet.search import Grid
+from cnet.pipeline.running import open_session
+from cnet.points import BaselineResult, Point
+from cnet.search import Grid, select
 from cnet.spec import JobSpec
 
 _SIDE = 28
@@ -77,15 +78,28 @@ def spec(options: argparse.Namespace, seed: int) -> JobSpec:
     return JobSpec.parse(document)
 
 
-def look(job: JobSpec, data: Dataset, seed: int, *, exhaustive: bool) -> tuple[Row, float]:
-    """Run the job; its row and the baseline's accuracy."""
+def look(job: JobSpec, data: Dataset, seed: int, way: str) -> tuple[Row, float]:
+    """Make the points of one ``way``, "search" or "grid"; its row and the baseline's accuracy in percent."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        outcome = run(job, Inputs(None, data, Path(folder)), SilentRun(), exhaustive=exhaustive)
+        inputs = Inputs(None, data, Path(folder))
+        baseline, points, selected = _searched(job, inputs) if way == "search" else _whole_grid(job, inputs)
     seconds = time.perf_counter() - start
-    way = "grid" if exhaustive else "search"
-    best = outcome.points[outcome.selected]
-    return Row(seed, way, outcome.points, best, seconds), outcome.baseline.accuracy or 0.0
+    return Row(seed, way, points, points[selected], seconds), baseline.accuracy or 0.0
+
+
+def _searched(job: JobSpec, inputs: Inputs) -> tuple[BaselineResult, tuple[Point, ...], int]:
+    """Baseline, points and index of the selected point of a run that searches."""
+    outcome = run(job, inputs, SilentRun())
+    return outcome.baseline, outcome.points, outcome.selected
+
+
+def _whole_grid(job: JobSpec, inputs: Inputs) -> tuple[BaselineResult, tuple[Point, ...], int]:
+    """The same where every candidate of the grid is made."""
+    session = open_session(job, inputs, SilentRun())
+    candidates = Grid.of(job).candidates
+    points = tuple(session.point(candidate, index) for index, candidate in enumerate(candidates))
+    return session.baseline, points, select(job.target, session.baseline, points)
 
 
 def main(arguments: list[str]) -> None:
@@ -105,9 +119,9 @@ def main(arguments: list[str]) -> None:
     print("| seed | way | evaluations | sparsities trained | bytes | points lost | selected | seconds |")
     print("|---|---|---|---|---|---|---|---|")
     for seed in options.seeds:
-        found, accuracy = look(spec(options, seed), data, seed, exhaustive=False)
+        found, accuracy = look(spec(options, seed), data, seed, "search")
         print(found.cells(accuracy), flush=True)
-        every, accuracy = look(spec(options, seed), data, seed, exhaustive=True)
+        every, accuracy = look(spec(options, seed), data, seed, "grid")
         print(every.cells(accuracy), flush=True)
         share = len(found.points) / len(every.points)
         print(

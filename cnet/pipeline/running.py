@@ -23,7 +23,7 @@ from cnet.spec import JobSpec
 from cnet.weights import Weights
 
 
-def run(spec: JobSpec, inputs: Inputs, observer: RunObserver, *, exhaustive: bool = False) -> Outcome:
+def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
     """Compress a net as ``spec`` says.
 
     Load, measure the baseline (train it first, where there is no checkpoint), fine-tune once; then for each sparsity
@@ -38,7 +38,6 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver, *, exhaustive: boo
         spec: the job as its user wrote it (not resolved: what it leaves out is searched for where it has a target).
         inputs: what to work on; must hold what the spec names.
         observer: told of everything, asked whether to go on.
-        exhaustive: make all that a search could make, to see what it misses; of no use in a job.
 
     Raises:
         ConstraintNotMetError: no point meets the target; all points were made and told of.
@@ -49,10 +48,10 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver, *, exhaustive: boo
     tracked = Tracked(observer)
     with phase_named(tracked):
         tracked.phase("load")
-        session = _session(spec, inputs, tracked)
+        session = open_session(spec, inputs, tracked)
         baseline = session.baseline
         points: list[Point] = []
-        for candidate in _candidates(spec, session, points, exhaustive=exhaustive):
+        for candidate in _candidates(spec, session, points):
             points.append(session.point(candidate, len(points)))
         session.store.finish()
         selected = search.select(spec.target, baseline, points)
@@ -61,7 +60,7 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver, *, exhaustive: boo
     return Outcome(baseline, tuple(points), selected, bundles)
 
 
-def _session(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Session:
+def open_session(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Session:
     """Everything that the steps need, inputs checked against the spec and against each other."""
     _check_inputs(spec, inputs)
     plan = Plan.of(spec)
@@ -91,10 +90,10 @@ def _streamed(spec: JobSpec, inputs: Inputs, given: Weights | None) -> bool:
     return False
 
 
-def _candidates(spec: JobSpec, session: Session, points: list[Point], *, exhaustive: bool) -> Iterable[Candidate]:
+def _candidates(spec: JobSpec, session: Session, points: list[Point]) -> Iterable[Candidate]:
     """The points to make, in order; ``points`` is where they go as they are made."""
     grid = Grid.of(spec)
-    if spec.target is None or exhaustive or not grid.searched:
+    if spec.target is None or not grid.searched:
         return grid.candidates
     return search.candidates(grid, spec.target, session.conditions(grid), points)
 

@@ -48,7 +48,7 @@ class Landscape:
         return a_point(index, int(self.sizes[row]), accuracy, float(self.errors[row]))
 
     def best(self, target: Target) -> Point | None:
-        """What the exhaustive grid finds."""
+        """What the whole grid finds."""
         points = [self.point(row, row) for row in range(len(self.sizes))]
         met = [point for point in points if meets(target, self.baseline, point)]
         if target.max_accuracy_drop is not None:

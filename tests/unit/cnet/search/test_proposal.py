@@ -46,7 +46,7 @@ class Shape:
 
 
 def _excess(grid: Grid, shape: Shape) -> float:
-    """Bytes of the search's best over those of the exhaustive grid, found in at most a quarter of its evaluations."""
+    """Bytes of the search's best over those of the whole grid, found in at most a quarter of its evaluations."""
     noise = noise_of(10_000, shape.seed, grid)
     values = accuracies(grid, shape.halvings, shape.bits, shape.width, noise)
     net = Landscape(grid, sizes(grid, shape.fit), values, errors(grid))
@@ -71,7 +71,7 @@ def _excess(grid: Grid, shape: Shape) -> float:
 )
 @settings(max_examples=40, deadline=None, derandomize=True)
 def test_drop_is_met_by_nearly_the_smallest_file(shape: Shape) -> None:
-    """Never more than a quarter above the exhaustive grid's bytes, however soft the cliffs and unlucky the noise."""
+    """Never more than a quarter above the whole grid's bytes, however soft the cliffs and unlucky the noise."""
     assert _excess(CLUSTERS, shape) <= 1.25
 
 
