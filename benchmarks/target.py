@@ -22,7 +22,7 @@ import numpy as np
 
 from cnet.data import DATASETS, Dataset
 from cnet.pipeline import Inputs, SilentRun, run
-from cnet.pipeline.running import open_session
+from cnet.pipeline.procedure import open_session
 from cnet.points import BaselineResult, Point
 from cnet.search import Grid, select
 from cnet.spec import JobSpec

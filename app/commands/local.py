@@ -57,7 +57,7 @@ def compress(
     are. Several values of --sparsity or --clusters make several points; the selected one's bundle is written.
     """
     from app.console.progress import Bar
-    from cnet.pipeline.local import compress_file
+    from cnet.pipeline.compress_file import compress_file
     from cnet.report import metrics, table
     from cnet.spec import JobSpec
 

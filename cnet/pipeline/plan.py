@@ -16,7 +16,7 @@ from cnet.weights import Selection
 
 
 @dataclass(frozen=True)
-class Plan:
+class CompressionPlan:
     """The parts that every job has; ``method`` is one that works on weights alone, where there is no data set."""
 
     pruner: Pruner
@@ -26,7 +26,7 @@ class Plan:
     transform: Transform | None = None
 
     @classmethod
-    def of(cls, spec: JobSpec) -> Plan:
+    def of(cls, spec: JobSpec) -> CompressionPlan:
         """The parts of ``spec``, defaults filled in."""
         resolved = spec.resolved()
         return cls(

@@ -13,13 +13,13 @@ from cnet.capabilities import streams
 from cnet.errors import SpecError
 from cnet.files import move_into_place
 from cnet.observer import check_stop
-from cnet.pipeline import advice, measure
-from cnet.pipeline.making import Maker, Pruned, masked, name_of
-from cnet.pipeline.measure import Quality, Request
-from cnet.pipeline.plan import Plan
-from cnet.pipeline.session import Session
+from cnet.pipeline import log_warnings, point_metrics
+from cnet.pipeline.network_steps import Session
+from cnet.pipeline.plan import CompressionPlan
+from cnet.pipeline.point_metrics import PointQuality, PointRequest
+from cnet.pipeline.point_steps import Maker, PrunedNetwork, masked, name_of
 from cnet.pipeline.streaming import StreamedSymbols, StreamedVector
-from cnet.pipeline.streaming.quality import Tally, check_others, layer_result, measured
+from cnet.pipeline.streaming.measure import Tally, check_others, layer_result, measured
 from cnet.pipeline.streaming.symbols import Kept
 from cnet.points import BaselineResult, Point
 from cnet.registry import Part
@@ -51,7 +51,7 @@ def reads_in_chunks(spec: JobSpec, weights: Weights, asked: bool | None) -> bool
 
 
 def _obstacles(spec: JobSpec, weights: Weights) -> list[str]:
-    plan, grid, found = Plan.of(spec), Grid.of(spec), []
+    plan, grid, found = CompressionPlan.of(spec), Grid.of(spec), []
     if spec.target is not None and grid.searched:
         found.append("a search for what its target needs looks at all weights: name sparsity, quantizer and clusters")
     if plan.method is not None or plan.transform is not None:
@@ -69,16 +69,16 @@ def _obstacles(spec: JobSpec, weights: Weights) -> list[str]:
 class StreamedSession(Session):
     """A session that leaves all work on weights to its maker, which reads them pass by pass."""
 
-    def _pruned(self, sparsity: float, position: int, start: float) -> Pruned:  # noqa: ARG002 - what a session is asked
+    def _pruned(self, sparsity: float, position: int, start: float) -> PrunedNetwork:  # noqa: ARG002 - what a session is asked
         self.meter.seek(start)
-        return Pruned(np.empty(0, np.float32), self.original, None, None)
+        return PrunedNetwork(np.empty(0, np.float32), self.original, None, None)
 
 
 @dataclass(frozen=True, eq=False)
 class StreamedMaker(Maker):
     """Makes points of weights that are not in memory."""
 
-    def make(self, request: Request, pruned: Pruned, baseline: BaselineResult) -> Point:
+    def make(self, request: PointRequest, pruned: PrunedNetwork, baseline: BaselineResult) -> Point:
         """One point, as ``Maker.make``; ``pruned`` holds the weights before pruning.
 
         What turns out to need all values at once, such as many clusters of values that are nearly equal, is made in
@@ -102,29 +102,29 @@ class StreamedMaker(Maker):
         sizes = add_notes(path, self._metrics(request, quality, baseline), self.about)
         open_bundle(path).verify()
         move_into_place(path, self.store.bundle(name_of(request.index)))
-        point = measure.point(request, quality, baseline, sizes)
+        point = point_metrics.point(request, quality, baseline, sizes)
         self.store.set_record(name_of(request.index), point.to_metrics())
         return point
 
-    def _in_memory(self, request: Request, weights: Weights) -> Pruned:
+    def _in_memory(self, request: PointRequest, weights: Weights) -> PrunedNetwork:
         """What a session that does not stream makes of weights that are not trained."""
         keep = self.plan.pruner.keep(weights, request.sparsity)
-        return Pruned(weights.vector(), masked(weights, keep), None, None)
+        return PrunedNetwork(weights.vector(), masked(weights, keep), None, None)
 
-    def _symbols(self, request: Request, weights: Weights) -> StreamedSymbols:
+    def _symbols(self, request: PointRequest, weights: Weights) -> StreamedSymbols:
         self._step("prune")
         signed = request.quantizer.keeps_negative_zeros
         kept = Kept.of(StreamedVector(weights), self.plan.pruner, request.sparsity, negative_zeros=signed)
         self.meter.advance(self.effort.prune)
         self._step("quantize")
         symbols = StreamedSymbols.of(kept, request.quantizer, request.clusters)
-        for sentence in advice.about_clusters(symbols, request.clusters):
+        for sentence in log_warnings.about_clusters(symbols, request.clusters):
             self.observer.log(sentence)
         self.meter.advance(self.effort.quantize)
         check_stop(self.observer)
         return symbols
 
-    def _measured(self, request: Request, symbols: StreamedSymbols) -> Quality:
+    def _measured(self, request: PointRequest, symbols: StreamedSymbols) -> PointQuality:
         """The quality of the draft, which is compared with what was put into it."""
         bundle = open_bundle(self.store.draft(name_of(request.index)))
         net, layers = measured(bundle, symbols)
@@ -132,7 +132,7 @@ class StreamedMaker(Maker):
             check_others(bundle, symbols)
         for sentence in _about_pruning(net, layers, request.sparsity):
             self.observer.log(sentence)
-        return Quality(
+        return PointQuality(
             accuracy=None,
             accuracy_before_quantize=None,
             loss=None,
@@ -148,8 +148,8 @@ def _about_pruning(net: Tally, layers: Mapping[str, Tally], requested: float) ->
     """As ``advice.about_pruning``: of what pruning did, whatever quantizing made zero besides."""
     zeros = net.weights - net.unpruned
     if requested and zeros > round(requested * net.weights):
-        yield advice.zeros_already(requested, zeros / net.weights)
+        yield log_warnings.zeros_already(requested, zeros / net.weights)
     if requested < 1.0:
         for name, layer in layers.items():
             if not layer.unpruned and layer.squares:
-                yield advice.nothing_left(requested, name)
+                yield log_warnings.nothing_left(requested, name)

@@ -20,7 +20,7 @@ from cnet.bundle.notes import BASELINE, COUNTS, METRICS, Notes, restored, shorte
 from cnet.coding import ENCODERS
 from cnet.errors import BundleError
 from cnet.methods import METHODS
-from cnet.pipeline.identity import spec_document
+from cnet.pipeline.digests import spec_document
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
 from cnet.spec import JobSpec

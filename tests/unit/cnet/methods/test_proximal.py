@@ -17,7 +17,7 @@ from cnet.methods._proximal import critical_point, thinned
 from cnet.pipeline import Inputs, Outcome, SilentRun, run
 from cnet.weights import Tensor, Weights
 from tests.real_files import real_file
-from tests.unit.cnet.pipeline.material import weights_spec
+from tests.unit.cnet.pipeline.small_jobs import weights_spec
 
 Wide = npt.NDArray[np.float64]
 SEEDS = st.integers(0, 2**32 - 1)

@@ -13,7 +13,7 @@ from cnet.coding import ENCODERS
 from cnet.measures import label_entropy
 from cnet.reconstruction import Dither
 from cnet.training.trainer import Trainer
-from tests.unit.cnet.pipeline.material import (
+from tests.unit.cnet.pipeline.small_jobs import (
     blobs,
     compress,
     digests,

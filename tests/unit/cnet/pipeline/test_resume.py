@@ -11,7 +11,7 @@ import pytest
 
 from cnet.errors import StoppedError
 from cnet.pipeline import Inputs, Outcome, SilentRun, run
-from tests.unit.cnet.pipeline.material import (
+from tests.unit.cnet.pipeline.small_jobs import (
     Recorder,
     compress,
     digests,

@@ -17,7 +17,7 @@ from cnet.quantize import kmeans
 from cnet.spec import JobSpec
 from cnet.weights import Weights
 from tests.unit.cnet.nets import tensor
-from tests.unit.cnet.pipeline.material import Recorder, blobs, random_weights, training_spec, weights_spec
+from tests.unit.cnet.pipeline.small_jobs import Recorder, blobs, random_weights, training_spec, weights_spec
 
 
 def spec_of(**parts: Any) -> JobSpec:

@@ -12,7 +12,7 @@ from cnet.data import Dataset
 from cnet.errors import ArchitectureMismatchError, CnetError, ConstraintNotMetError, DatasetError
 from cnet.pipeline import Inputs, Outcome, SilentRun, run
 from cnet.training.trainer import Trainer
-from tests.unit.cnet.pipeline.material import (
+from tests.unit.cnet.pipeline.small_jobs import (
     Recorder,
     blobs,
     digests,

@@ -15,10 +15,10 @@ from cnet.bundle import open_bundle
 from cnet.errors import CheckpointError, ConstraintNotMetError, SpecError
 from cnet.formats import read_checkpoint
 from cnet.pipeline import Inputs, SilentRun, run
-from cnet.pipeline.identity import spec_document
+from cnet.pipeline.digests import spec_document
 from cnet.weights import Tensor, Weights
 from tests.real_files import real_file
-from tests.unit.cnet.pipeline.material import Recorder, blobs, compress, digests, random_weights, weights_spec
+from tests.unit.cnet.pipeline.small_jobs import Recorder, blobs, compress, digests, random_weights, weights_spec
 
 
 def test_every_pair_of_sparsity_and_clusters_is_one_point(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from cnet.bundle import write_bundle
 from cnet.coding import ENCODERS
-from cnet.pipeline.measure import baseline_result
+from cnet.pipeline.point_metrics import baseline_result
 from cnet.prune import PRUNERS
 from cnet.search import Forecast, Grid
 from cnet.spec import JobSpec

@@ -21,7 +21,7 @@ from cnet.training import convert
 from cnet.transform.low_rank import LowRank
 from cnet.weights import Selection, Tensor, Weights
 from tests.real_files import real_file
-from tests.unit.cnet.pipeline.material import (
+from tests.unit.cnet.pipeline.small_jobs import (
     Recorder,
     blobs,
     digests,

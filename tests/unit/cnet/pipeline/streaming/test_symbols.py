@@ -17,7 +17,7 @@ from cnet.coding import ENCODERS
 from cnet.errors import BundleError, CheckpointError, SpecError
 from cnet.formats.canonical import read_canonical, write_canonical
 from cnet.pipeline.streaming import StreamedSymbols, StreamedVector, vector
-from cnet.pipeline.streaming.quality import layer_result, measured
+from cnet.pipeline.streaming.measure import layer_result, measured
 from cnet.pipeline.streaming.symbols import Kept
 from cnet.prune import PRUNERS, Threshold
 from cnet.quantize import QUANTIZERS, _points, kmeans
@@ -175,7 +175,7 @@ def test_quality_is_that_of_the_decoded_net(
     tmp_path: Path, name: str, settings_: dict[str, Any], clusters: int | None
 ) -> None:
     """Zeros, error and entropy, of the net and of each layer, as they are counted in memory."""
-    from cnet.pipeline.measure import quality
+    from cnet.pipeline.point_metrics import quality
 
     del settings_
     weights, symbols = net(tmp_path), in_memory(net(tmp_path), 0.6, name, clusters)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from cnet.pipeline.effort import Effort, Meter
+from cnet.pipeline.progress import ProgressMeter, StepCosts
 from cnet.search import Grid
-from tests.unit.cnet.pipeline.material import Recorder, blobs, training_spec, weights_spec
+from tests.unit.cnet.pipeline.small_jobs import Recorder, blobs, training_spec, weights_spec
 
 
 def test_training_dominates_where_there_is_any() -> None:
     """3 + 2 epochs before the points, 2 + 2 x 1 a sparsity, at three forward passes an image and epoch."""
-    effort = Effort.of(training_spec(), blobs())
+    effort = StepCosts.of(training_spec(), blobs())
     epoch = 3 * 192
     assert effort.before_points == 5 * epoch + 96
     assert effort.total == 5 * epoch + 96 + 2 * effort.per_sparsity + 4 * effort.per_point
@@ -19,13 +19,13 @@ def test_training_dominates_where_there_is_any() -> None:
 
 def test_checkpoint_costs_no_baseline_training() -> None:
     """It is only evaluated."""
-    assert Effort.of(training_spec(checkpoint="ckpt_1", baseline=None), blobs()).baseline == 0
+    assert StepCosts.of(training_spec(checkpoint="ckpt_1", baseline=None), blobs()).baseline == 0
 
 
 def test_search_counts_what_it_makes_at_most() -> None:
     """Both numbers are known before, and are those of the estimate."""
     spec = weights_spec(prune=None, target={"min_ratio": 2})
-    effort, grid = Effort.of(spec, None), Grid.of(spec)
+    effort, grid = StepCosts.of(spec, None), Grid.of(spec)
     assert (effort.sparsities, effort.points) == (grid.most_sparsities, grid.most_points)
     assert effort.points < len(grid.candidates)
 
@@ -33,7 +33,7 @@ def test_search_counts_what_it_makes_at_most() -> None:
 def test_meter_never_falls_and_stops_at_one() -> None:
     """Going back in position tells nothing; going beyond the end tells 1."""
     recorder = Recorder()
-    meter = Meter(recorder, 10.0)
+    meter = ProgressMeter(recorder, 10.0)
     meter.advance(5.0)
     meter.within(2.0)(0.5)
     meter.seek(1.0)

@@ -43,7 +43,7 @@ def _vector_parts(weights: Weights) -> Iterator[npt.NDArray[np.generic]]:
 
 
 @dataclass(frozen=True)
-class Request:
+class PointRequest:
     """What was asked of a point."""
 
     index: int
@@ -53,7 +53,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Quality:
+class PointQuality:
     """What a point's decoded net is worth; layers as in ``Point``. None and null where there is no data set."""
 
     accuracy: float | None
@@ -99,7 +99,7 @@ def quality(
     symbols: Symbols,
     accuracies: tuple[float | None, float | None],
     loss: float | None,
-) -> Quality:
+) -> PointQuality:
     """Measure a decoded net.
 
     Args:
@@ -111,7 +111,7 @@ def quality(
     """
     stored, decoded = nets
     vector = decoded.vector()
-    return Quality(
+    return PointQuality(
         accuracy=accuracies[0],
         accuracy_before_quantize=accuracies[1],
         loss=loss,
@@ -123,7 +123,7 @@ def quality(
     )
 
 
-def point(request: Request, measured: Quality, baseline: BaselineResult, bundle: BundleSizes) -> Point:
+def point(request: PointRequest, measured: PointQuality, baseline: BaselineResult, bundle: BundleSizes) -> Point:
     """A point's numbers, sizes counted on the file."""
     parts = PartBytes(
         bundle.mask, bundle.labels, bundle.centroids, bundle.other_tensors, bundle.container, bundle.total

@@ -27,7 +27,7 @@ from cnet.weights import Product, Selection, Weights
 _PARTS = ("records", "weights", "training", "bundles")
 
 
-class Store:
+class RunFolder:
     """One run's folder.
 
     Args:

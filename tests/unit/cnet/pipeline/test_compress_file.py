@@ -11,8 +11,8 @@ import pytest
 from cnet.bundle import open_bundle
 from cnet.bundle.convert import write_model
 from cnet.errors import ConstraintNotMetError, DatasetError
-from cnet.pipeline.local import compress_file, load_dataset
-from tests.unit.cnet.pipeline.material import blobs, random_weights, training_spec, weights_spec
+from cnet.pipeline.compress_file import compress_file, load_dataset
+from tests.unit.cnet.pipeline.small_jobs import blobs, random_weights, training_spec, weights_spec
 
 
 @pytest.fixture

@@ -15,13 +15,13 @@ from cnet.capabilities import needs_curvature
 from cnet.errors import BundleError
 from cnet.files import move_into_place
 from cnet.observer import check_stop
-from cnet.pipeline import advice, measure
-from cnet.pipeline.effort import Effort, Meter
-from cnet.pipeline.interface import RunObserver
-from cnet.pipeline.measure import Quality, Request, Vector
-from cnet.pipeline.nets import Net, Run, evaluate
-from cnet.pipeline.plan import Plan
-from cnet.pipeline.store import Store
+from cnet.pipeline import log_warnings, point_metrics
+from cnet.pipeline.inputs import RunObserver
+from cnet.pipeline.network import TrainableNetwork, TrainingRun, evaluate
+from cnet.pipeline.plan import CompressionPlan
+from cnet.pipeline.point_metrics import PointQuality, PointRequest, Vector
+from cnet.pipeline.progress import ProgressMeter, StepCosts
+from cnet.pipeline.run_folder import RunFolder
 from cnet.points import BaselineResult, Point
 from cnet.prune import Curvature
 from cnet.symbols import Symbols
@@ -29,7 +29,7 @@ from cnet.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)
-class Pruned:
+class PrunedNetwork:
     """What the points of one sparsity have in common.
 
     Attributes:
@@ -56,15 +56,15 @@ class Pruned:
 class Maker:
     """Makes points. ``about`` goes into every bundle's manifest: what tells this run from others."""
 
-    plan: Plan
-    net: Net | None
-    effort: Effort
+    plan: CompressionPlan
+    net: TrainableNetwork | None
+    effort: StepCosts
     observer: RunObserver
-    store: Store
-    meter: Meter
+    store: RunFolder
+    meter: ProgressMeter
     about: dict[str, Any]
 
-    def found(self, request: Request) -> Point | None:
+    def found(self, request: PointRequest) -> Point | None:
         """The point of an earlier attempt, or None."""
         name = name_of(request.index)
         record = self.store.record(name)
@@ -77,37 +77,37 @@ class Maker:
         """Hand a point to the observer, which may have heard of it before."""
         self.observer.point(point, self.store.bundle(name_of(point.index)))
 
-    def make(self, request: Request, pruned: Pruned, baseline: BaselineResult) -> Point:
+    def make(self, request: PointRequest, pruned: PrunedNetwork, baseline: BaselineResult) -> Point:
         """One point, its bundle in its final place and its numbers recorded."""
         weights, symbols = self._quantized(request, pruned)
         draft = self._encoded(request, weights, symbols)
         measured = self._evaluated(draft, pruned)
         self._step("publish")
         sizes = self._published(request, weights, draft, measured, baseline)
-        point = measure.point(request, measured, baseline, sizes)
+        point = point_metrics.point(request, measured, baseline, sizes)
         self.store.set_record(name_of(request.index), point.to_metrics())
         return point
 
-    def _quantized(self, request: Request, pruned: Pruned) -> tuple[Weights, Symbols]:
+    def _quantized(self, request: PointRequest, pruned: PrunedNetwork) -> tuple[Weights, Symbols]:
         self._step("quantize")
         vector = pruned.weights.vector()
         if self.net is not None:
             vector += 0  # training leaves -0.0 in pinned places; only a checkpoint's own is a value to keep
         shapes = [pruned.weights[name].shape for name in pruned.weights.compressible]
         symbols = _labelled(request, pruned, vector, shapes)
-        for sentence in advice.about_clusters(symbols, request.clusters):
+        for sentence in log_warnings.about_clusters(symbols, request.clusters):
             self.observer.log(sentence)
         self.meter.advance(self.effort.quantize)
         check_stop(self.observer)
         weights = pruned.weights
         if self.net is not None:
             within = self.meter.within(self.effort.centroids)
-            run = Run(self.store.training(name_of(request.index)), within, pruned.teacher)
+            run = TrainingRun(self.store.training(name_of(request.index)), within, pruned.teacher)
             weights, symbols = self.net.tune_centroids(weights, symbols, run, request.quantizer)
         self.meter.advance(self.effort.centroids)
         return weights, symbols
 
-    def _encoded(self, request: Request, weights: Weights, symbols: Symbols) -> Bundle:
+    def _encoded(self, request: PointRequest, weights: Weights, symbols: Symbols) -> Bundle:
         """The bundle without its metrics, read back: what is measured is what is in the file."""
         self._step("encode")
         path = self.store.draft(name_of(request.index))
@@ -115,16 +115,16 @@ class Maker:
         self.meter.advance(self.effort.encode)
         return open_bundle(path)
 
-    def _evaluated(self, draft: Bundle, pruned: Pruned) -> Quality:
+    def _evaluated(self, draft: Bundle, pruned: PrunedNetwork) -> PointQuality:
         self._step("evaluate")
         decoded = draft.weights()
         accuracy, loss = evaluate(self.net, decoded)
         self.meter.advance(self.effort.evaluate)
         accuracies = (accuracy, pruned.accuracy)
-        return measure.quality(pruned.original, (draft.stored(), decoded), draft.symbols(), accuracies, loss)
+        return point_metrics.quality(pruned.original, (draft.stored(), decoded), draft.symbols(), accuracies, loss)
 
     def _published(
-        self, request: Request, weights: Weights, draft: Bundle, measured: Quality, baseline: BaselineResult
+        self, request: PointRequest, weights: Weights, draft: Bundle, measured: PointQuality, baseline: BaselineResult
     ) -> BundleSizes:
         """The bundle with its metrics, proven to decode to what was measured, in its final place."""
         name = name_of(request.index)
@@ -141,14 +141,14 @@ class Maker:
         self.store.drop_training(name)
         return sizes
 
-    def _metrics(self, request: Request, measured: Quality, baseline: BaselineResult) -> dict[str, Any]:
+    def _metrics(self, request: PointRequest, measured: PointQuality, baseline: BaselineResult) -> dict[str, Any]:
         """What the manifest says of the point."""
         return {
             "sparsity_requested": request.sparsity,
             "clusters_requested": request.clusters,
             **_chosen(request, self.about),
             **measured.summary(),
-            "baseline": {**baseline.to_json(), "loss": measure.brief(baseline.loss)},
+            "baseline": {**baseline.to_json(), "loss": point_metrics.brief(baseline.loss)},
         }
 
     def _step(self, phase: str) -> None:
@@ -156,14 +156,14 @@ class Maker:
         self.observer.phase(phase)
 
 
-def _labelled(request: Request, pruned: Pruned, vector: Vector, shapes: list[tuple[int, ...]]) -> Symbols:
+def _labelled(request: PointRequest, pruned: PrunedNetwork, vector: Vector, shapes: list[tuple[int, ...]]) -> Symbols:
     """Mask, labels and centroids; zeros of the vector are pruned weights."""
     quantizer = request.quantizer
     curvature = pruned.curvature if needs_curvature(quantizer) else None
     return quantizer.symbols(vector, vector != 0, request.clusters, shapes, curvature)
 
 
-def _chosen(request: Request, about: dict[str, Any]) -> dict[str, Any]:
+def _chosen(request: PointRequest, about: dict[str, Any]) -> dict[str, Any]:
     """The quantizer, where the spec in the manifest does not say it because a search chose it."""
     quantizer = request.quantizer.model_dump(mode="json", by_alias=True, exclude_none=True)
     return {} if quantizer == about["spec"].get("quantize") else {"quantize": quantizer}

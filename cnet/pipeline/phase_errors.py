@@ -9,14 +9,14 @@ from typing import Any, ParamSpec, TypeVar
 
 from cnet.errors import CnetError
 from cnet.files import disk_full_detail, is_disk_full
-from cnet.pipeline.interface import RunObserver
+from cnet.pipeline.inputs import RunObserver
 from cnet.points import BaselineResult, Point
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
 
-class Tracked:
+class PhaseTracker:
     """A run observer that passes everything on, and remembers the phase and what the observer raised."""
 
     def __init__(self, observer: RunObserver) -> None:
@@ -62,7 +62,7 @@ class Tracked:
 
 
 @contextmanager
-def phase_named(tracked: Tracked) -> Iterator[None]:
+def with_phase(tracked: PhaseTracker) -> Iterator[None]:
     """Let nothing but CnetError (and what is no Exception) out of the block, with its ``phase`` set.
 
     Codes of foreign faults: ``out_of_memory``, ``storage_full``, ``storage_failed``, and ``internal_error`` for all

@@ -7,15 +7,15 @@ from typing import Any
 
 from cnet import search
 from cnet.errors import SpecError
-from cnet.pipeline import identity
-from cnet.pipeline.effort import Effort, Meter
-from cnet.pipeline.faults import Tracked, phase_named
-from cnet.pipeline.interface import Inputs, Outcome, RunObserver
-from cnet.pipeline.making import Maker, name_of
-from cnet.pipeline.nets import Net
-from cnet.pipeline.plan import Plan, TrainingPlan
-from cnet.pipeline.session import Session
-from cnet.pipeline.store import Store
+from cnet.pipeline.digests import dataset_digest, run_key, spec_document
+from cnet.pipeline.inputs import Inputs, Outcome, RunObserver
+from cnet.pipeline.network import TrainableNetwork
+from cnet.pipeline.network_steps import Session
+from cnet.pipeline.phase_errors import PhaseTracker, with_phase
+from cnet.pipeline.plan import CompressionPlan, TrainingPlan
+from cnet.pipeline.point_steps import Maker, name_of
+from cnet.pipeline.progress import ProgressMeter, StepCosts
+from cnet.pipeline.run_folder import RunFolder
 from cnet.pipeline.streamed import StreamedMaker, StreamedSession, reads_in_chunks
 from cnet.points import Point
 from cnet.search import Candidate, Grid
@@ -45,8 +45,8 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
         CnetError: anything else that went wrong; ``phase`` says where, ``code`` what, the text what to do. Only what
             the observer itself raises passes through as it is.
     """
-    tracked = Tracked(observer)
-    with phase_named(tracked):
+    tracked = PhaseTracker(observer)
+    with with_phase(tracked):
         tracked.phase("load")
         session = open_session(spec, inputs, tracked)
         baseline = session.baseline
@@ -63,7 +63,7 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
 def open_session(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Session:
     """Everything that the steps need, inputs checked against the spec and against each other."""
     _check_inputs(spec, inputs)
-    plan = Plan.of(spec)
+    plan = CompressionPlan.of(spec)
     given = None
     if inputs.weights is not None:
         given = Weights.select(inputs.weights.tensors, plan.selection, inputs.weights.tied)
@@ -71,11 +71,11 @@ def open_session(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Sessio
     if given is not None and net is not None:
         net.check(given)
     digests = _digests(inputs, given)
-    store = Store(inputs.folder, identity.run_key(spec, **digests), plan.selection)
+    store = RunFolder(inputs.folder, run_key(spec, **digests), plan.selection)
     if store.resumed:
         observer.log("this run was started before: going on from its saved state")
-    effort = Effort.of(spec, inputs.dataset)
-    meter = Meter(observer, effort.total)
+    effort = StepCosts.of(spec, inputs.dataset)
+    meter = ProgressMeter(observer, effort.total)
     streamed = _streamed(spec, inputs, given)
     maker = (StreamedMaker if streamed else Maker)(plan, net, effort, observer, store, meter, _about(spec, digests))
     kind, returns = StreamedSession if streamed else Session, search.searches(spec)
@@ -105,23 +105,23 @@ def _check_inputs(spec: JobSpec, inputs: Inputs) -> None:
         raise SpecError("the spec names a data set and none is given, or the other way round")
 
 
-def _net(spec: JobSpec, inputs: Inputs, plan: Plan, observer: RunObserver) -> Net | None:
+def _net(spec: JobSpec, inputs: Inputs, plan: CompressionPlan, observer: RunObserver) -> TrainableNetwork | None:
     training = TrainingPlan.of(spec)
     if training is None or inputs.dataset is None:
         return None
-    return Net(training, inputs.dataset, spec.preprocess, plan.selection, observer)
+    return TrainableNetwork(training, inputs.dataset, spec.preprocess, plan.selection, observer)
 
 
 def _digests(inputs: Inputs, given: Weights | None) -> dict[str, str | None]:
     return {
         "weights": None if given is None else given.digest(),
-        "dataset": None if inputs.dataset is None else identity.dataset_digest(inputs.dataset),
+        "dataset": None if inputs.dataset is None else dataset_digest(inputs.dataset),
     }
 
 
 def _about(spec: JobSpec, digests: Mapping[str, str | None]) -> dict[str, Any]:
     """What every bundle of the run says about where it comes from: no time, no host, no id; digests of 128 bits."""
     return {
-        "spec": identity.spec_document(spec),
+        "spec": spec_document(spec),
         "inputs": {name: digest and digest[:32] for name, digest in digests.items()},
     }

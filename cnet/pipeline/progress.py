@@ -21,7 +21,7 @@ _PRUNE, _QUANTIZE, _ENCODE = 10.0, 30.0, 50.0
 
 
 @dataclass(frozen=True)
-class Effort:
+class StepCosts:
     """Expected cost of each step of a run; a step that the run does not have costs nothing.
 
     A search counts with as many sparsities and points as it makes at most; it mostly ends before.
@@ -40,7 +40,7 @@ class Effort:
     encode: float = _ENCODE
 
     @classmethod
-    def of(cls, spec: JobSpec, dataset: Dataset | None) -> Effort:
+    def of(cls, spec: JobSpec, dataset: Dataset | None) -> StepCosts:
         """The costs of the run of ``spec``."""
         grid, training = Grid.of(spec), TrainingPlan.of(spec)
         sparsities, points = grid.most_sparsities, grid.most_points
@@ -83,7 +83,7 @@ class Effort:
         return self.until(self.sparsities, self.points)
 
 
-class Meter:
+class ProgressMeter:
     """Tells the observer a fraction that never falls."""
 
     def __init__(self, observer: Observer, total: float) -> None:

@@ -12,14 +12,14 @@ import numpy as np
 from cnet.capabilities import needs_curvature
 from cnet.errors import TrainingError
 from cnet.observer import check_stop
-from cnet.pipeline import advice
-from cnet.pipeline.effort import Effort, Meter
-from cnet.pipeline.interface import RunObserver
-from cnet.pipeline.making import Maker, Pruned, masked
-from cnet.pipeline.measure import Request, baseline_result
-from cnet.pipeline.nets import Mask, Net, OnFraction, Run, evaluate
-from cnet.pipeline.plan import Plan
-from cnet.pipeline.store import Store
+from cnet.pipeline import log_warnings
+from cnet.pipeline.inputs import RunObserver
+from cnet.pipeline.network import Mask, OnFraction, TrainableNetwork, TrainingRun, evaluate
+from cnet.pipeline.plan import CompressionPlan
+from cnet.pipeline.point_metrics import PointRequest, baseline_result
+from cnet.pipeline.point_steps import Maker, PrunedNetwork, masked
+from cnet.pipeline.progress import ProgressMeter, StepCosts
+from cnet.pipeline.run_folder import RunFolder
 from cnet.points import BaselineResult, Point
 from cnet.products import expanded
 from cnet.prune import Curvature
@@ -34,7 +34,7 @@ class Visits:
 
     def __init__(self) -> None:
         self.sparsities: list[float] = []
-        self.here: tuple[int, Pruned] | None = None
+        self.here: tuple[int, PrunedNetwork] | None = None
 
     def position(self, sparsity: float) -> int:
         """The place of a sparsity in the order."""
@@ -52,12 +52,12 @@ class Session:
     """
 
     given: Weights | None
-    plan: Plan
-    net: Net | None
-    effort: Effort
+    plan: CompressionPlan
+    net: TrainableNetwork | None
+    effort: StepCosts
     observer: RunObserver
-    store: Store
-    meter: Meter
+    store: RunFolder
+    meter: ProgressMeter
     maker: Maker
     returns: bool
     visits: Visits = field(default_factory=Visits)
@@ -81,7 +81,7 @@ class Session:
         else:
             self.observer.phase("baseline")
             original = self.original
-            self._say(advice.about_weights(original))
+            self._say(log_warnings.about_weights(original))
             result = baseline_result(original, *evaluate(self.net, original))
             self.store.set_record("baseline", result.to_json())
         self.observer.baseline(result)
@@ -143,7 +143,7 @@ class Session:
 
     def point(self, candidate: Candidate, index: int) -> Point:
         """The point of a candidate, its ``index`` being how many came before."""
-        request = Request(index, candidate.sparsity, candidate.clusters, candidate.quantizer)
+        request = PointRequest(index, candidate.sparsity, candidate.clusters, candidate.quantizer)
         start = self.effort.until(len(self.visits.sparsities), index)
         position = self.visits.position(candidate.sparsity)
         if not self.returns and position:
@@ -156,7 +156,7 @@ class Session:
         check_stop(self.observer)
         return point
 
-    def _pruned(self, sparsity: float, position: int, start: float) -> Pruned:
+    def _pruned(self, sparsity: float, position: int, start: float) -> PrunedNetwork:
         """Weights at one sparsity: pruned, recovered, evaluated; those of an earlier visit, where there was one."""
         if self.visits.here is not None and self.visits.here[0] == position:
             return self.visits.here[1]
@@ -173,7 +173,7 @@ class Session:
         check_stop(self.observer)
         reference = self.original if self.net is None else tuned
         measure = partial(self.net.curvature, weights) if self.net else None
-        pruned = Pruned(expanded(reference).vector(), weights, accuracy, self._teacher, measure)
+        pruned = PrunedNetwork(expanded(reference).vector(), weights, accuracy, self._teacher, measure)
         self.visits.here = (position, pruned)
         return pruned
 
@@ -181,7 +181,7 @@ class Session:
         self.observer.phase("prune")
         dense = self._pruned_gradually(sparsity, position)
         keep = self.plan.pruner.keep(dense, sparsity, self._curvature(dense))
-        self._say(advice.about_pruning(dense, keep, sparsity))
+        self._say(log_warnings.about_pruning(dense, keep, sparsity))
         weights = masked(dense, keep)
         self.meter.advance(self.effort.prune)
         check_stop(self.observer)
@@ -200,7 +200,7 @@ class Session:
             return self.tuned
 
         def train(state: Path, on_fraction: OnFraction) -> Weights:
-            run = Run(state, on_fraction, self._teacher)
+            run = TrainingRun(state, on_fraction, self._teacher)
             return net.prune_gradually(self.tuned, pruner, sparsity, run)
 
         return self._trained(_gradual(position), self.effort.gradual, train)
@@ -212,7 +212,7 @@ class Session:
         self.observer.phase("recover")
 
         def recover(state: Path, on_fraction: OnFraction) -> Weights:
-            return net.recover(weights, keep, Run(state, on_fraction, self._teacher))
+            return net.recover(weights, keep, TrainingRun(state, on_fraction, self._teacher))
 
         recovered = self._trained(_recovery(position), self.effort.recover, recover)
         self.store.drop_weights(_gradual(position))

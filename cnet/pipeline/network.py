@@ -31,7 +31,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class TrainingRun:
     """One training on its way.
 
     Attributes:
@@ -45,7 +45,7 @@ class Run:
     teacher: Weights | None = None
 
 
-class Net:
+class TrainableNetwork:
     """A net with a data set. Making one imports torch.
 
     Raises:
@@ -98,7 +98,7 @@ class Net:
         """Whether pruning and recovery learn from the original net too."""
         return self._plan.options.distill is not None
 
-    def prune_gradually(self, weights: Weights, pruner: Pruner, sparsity: float, run: Run) -> Weights:
+    def prune_gradually(self, weights: Weights, pruner: Pruner, sparsity: float, run: TrainingRun) -> Weights:
         """Training with the method's penalty, as strong as at the end of the fine-tuning, while sparsity rises.
 
         Args:
@@ -115,13 +115,13 @@ class Net:
         stage = replace(stage, method=plan.method, rise=Rise(pruner, sparsity), held=held)
         return self._trainer.train(weights, stage, run.on_fraction)
 
-    def recover(self, weights: Weights, keep: Mask, run: Run) -> Weights:
+    def recover(self, weights: Weights, keep: Mask, run: TrainingRun) -> Weights:
         """Fine-tuning with the task loss; weights outside ``keep`` stay zero. Then batch norm is measured anew."""
         stage = replace(self._stage("recover", self._plan.recover, run), keep=keep)
         return self._trainer.train(weights, stage, run.on_fraction)
 
     def tune_centroids(
-        self, weights: Weights, symbols: Symbols, run: Run, quantizer: Quantizer
+        self, weights: Weights, symbols: Symbols, run: TrainingRun, quantizer: Quantizer
     ) -> tuple[Weights, Symbols]:
         """Fine-tuning of centroids, biases and batch norm while labels stay; then batch norm is measured anew.
 
@@ -134,7 +134,7 @@ class Net:
             weights = self._trainer.with_batch_norm_merged(weights)
         return weights, symbols
 
-    def _stage(self, name: str, training: Training, run: Run) -> Stage:
+    def _stage(self, name: str, training: Training, run: TrainingRun) -> Stage:
         from cnet.training.stage import Stage
         from cnet.training.task import Distillation
 
@@ -150,7 +150,7 @@ class Net:
         return evaluation.accuracy, evaluation.loss
 
 
-def evaluate(net: Net | None, weights: Weights) -> tuple[float | None, float | None]:
+def evaluate(net: TrainableNetwork | None, weights: Weights) -> tuple[float | None, float | None]:
     """Accuracy in percent and loss on the test images; None twice where there is no data set."""
     return net.evaluate(weights) if net else (None, None)
 
