@@ -14,18 +14,18 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from app.api.auth import Authentication, check_address
+from app.api.backend import Backend
 from app.api.catalogue.endpoints import router as catalogue
 from app.api.checkpoints.endpoints import router as checkpoints
-from app.api.container import Container
 from app.api.datasets.endpoints import router as datasets
 from app.api.health.endpoints import router as health
-from app.api.http.context import RequestContext
-from app.api.http.documents import describe
+from app.api.http.openapi import describe
 from app.api.http.problems import handle_http, handle_known, handle_validation
+from app.api.http.request_context import RequestContext
 from app.api.jobs.endpoints import router as jobs
 from app.api.reference.endpoints import router as reference
+from app.api.request_folder import remove_abandoned_folders
 from app.api.results.endpoints import router as results
-from app.api.scratch import sweep
 from app.core.db import migrate
 from app.core.errors import ServiceError
 from app.core.queue import JobQueue
@@ -59,7 +59,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
         PluginError: an installed plug-in is broken. The server does not start with a part of its parts.
     """
     load_plugins()
-    container = Container.create(settings or Settings(), queue)
+    backend = Backend.create(settings or Settings(), queue)
     app = FastAPI(
         title="cnet",
         version=_version(),
@@ -71,39 +71,39 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
         docs_url=None,  # FastAPI's pages load their scripts from other hosts; app.api.reference needs none
         redoc_url=None,
     )
-    app.state.container = container
+    app.state.backend = backend
     for router in (checkpoints, datasets, jobs, results, catalogue, health, reference):
         app.include_router(router)
     for kind in (ServiceError, CnetError, SQLAlchemyError, OSError):
         app.add_exception_handler(kind, handle_known)
     app.add_exception_handler(RequestValidationError, handle_validation)
     app.add_exception_handler(HTTPException, handle_http)
-    app.add_middleware(Authentication, keys=container.keys)
+    app.add_middleware(Authentication, keys=backend.keys)
     app.add_middleware(RequestContext)  # the last added is the outermost
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app
 
 
-def check_start(container: Container) -> None:
+def check_start(backend: Backend) -> None:
     """Refuse to serve what cannot be served; called at start, and by ``cnet up`` before it starts anything.
 
     Raises:
         SchemaVersionError: the database's tables are of another release, or were never made.
         ForbiddenError: (``keys_needed``) there are no API keys and the address is not a loopback one.
     """
-    migrate.check(container.database)
-    check_address(container.settings.host, container.keys)
+    migrate.check(backend.database)
+    check_address(backend.settings.host, backend.keys)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    container: Container = app.state.container
-    await run_in_threadpool(check_start, container)
-    removed = await run_in_threadpool(sweep, container.settings.scratch_dir)
+    backend: Backend = app.state.backend
+    await run_in_threadpool(check_start, backend)
+    removed = await run_in_threadpool(remove_abandoned_folders, backend.settings.scratch_dir)
     if removed:
         logger.info("removed %d unfinished uploads of a server that was killed", removed)
     yield
-    container.close()
+    backend.close()
 
 
 def _version() -> str:

@@ -16,14 +16,14 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from starlette.types import Message
 
-from app.api.container import Container
+from app.api.backend import Backend
 from app.core.db import migrate
 from app.core.jobs import Job, NewJob, PointRow
 from app.core.jobs.lifecycle import End
-from app.core.objects import NewObject, StoredObject
 from app.core.queue import MemoryQueue
 from app.core.settings import Settings
 from app.core.states import Status
+from app.core.uploaded_files import NewUploadedFile, UploadedFile
 from app.main import create_app
 from cnet.bundle import write_bundle
 from cnet.coding import ENCODERS
@@ -48,10 +48,10 @@ class Bench:
     folder: Path
 
     @property
-    def core(self) -> Container:
-        """Its container."""
-        core: Container = self.app.state.container
-        return core
+    def backend(self) -> Backend:
+        """The application's backend."""
+        backend: Backend = self.app.state.backend
+        return backend
 
     def from_address(self, host: str, base_url: str = BASE) -> TestClient:
         """A client at another address."""
@@ -59,7 +59,7 @@ class Bench:
 
     def leftovers(self) -> list[str]:
         """What lies in the scratch folder."""
-        root = self.core.settings.scratch_dir
+        root = self.backend.settings.scratch_dir
         return [path.name for path in root.glob("request-*")] if root.exists() else []
 
 
@@ -69,7 +69,7 @@ def start(folder: Path, *, queue: MemoryQueue | None = None, **settings: Any) ->
     folder.mkdir(exist_ok=True)
     sender = queue or MemoryQueue()
     app = create_app(Settings(data_dir=folder, **settings), sender)
-    migrate.upgrade(app.state.container.database)
+    migrate.upgrade(app.state.backend.database)
     with TestClient(app, base_url=BASE, client=("127.0.0.1", 50000)) as client:
         yield Bench(app, client, sender, folder)
 
@@ -100,20 +100,20 @@ def architecture_weights(name: str, classes: int = 10, leave_out: Sequence[str] 
     return Weights.select([Tensor(row.name, "float32", np.zeros(row.shape, np.float32)) for row in kept])
 
 
-def add_checkpoint(bench: Bench, weights: Weights, owner: str = "local") -> StoredObject:
+def add_checkpoint(bench: Bench, weights: Weights, owner: str = "local") -> UploadedFile:
     """A checkpoint without an upload."""
     path = bench.folder / "made.safetensors"
     write_canonical(path, weights)
     manifest = CheckpointManifest.of(Checkpoint(weights, "safetensors", None, None, ()))
-    new = NewObject(
+    new = NewUploadedFile(
         owner=owner,
         filename="made.safetensors",
         sha256="0" * 64,
         size_bytes=path.stat().st_size,
         manifest=json.loads(manifest.to_json()),
-        blob=bench.core.blobs.put_file(path),
+        blob=bench.backend.blobs.put_file(path),
     )
-    return bench.core.checkpoints.create(new)
+    return bench.backend.checkpoints.create(new)
 
 
 def lenet(bench: Bench) -> str:
@@ -123,19 +123,19 @@ def lenet(bench: Bench) -> str:
 
 def add_job(bench: Bench, owner: str = "local", **fields: Any) -> Job:
     """A queued job without a checkpoint."""
-    return bench.core.jobs.create(NewJob(owner=owner, spec={}, time_limit=60, **fields))
+    return bench.backend.jobs.create(NewJob(owner=owner, spec={}, time_limit=60, **fields))
 
 
 def claim(bench: Bench, job: Job) -> Job:
     """The same job, running."""
-    running = bench.core.lifecycle.claim(job.id, "test:1:worker", 60)
+    running = bench.backend.lifecycle.claim(job.id, "test:1:worker", 60)
     assert running is not None
     return running
 
 
 def finish(bench: Bench, job: Job, status: Status = Status.SUCCEEDED, **end: Any) -> None:
     """End a running job."""
-    assert bench.core.lifecycle.finish(job.id, job.attempt, End(status, **end))
+    assert bench.backend.lifecycle.finish(job.id, job.attempt, End(status, **end))
 
 
 def add_point(bench: Bench, job: Job, index: int = 0) -> PointRow:
@@ -167,15 +167,15 @@ def add_point(bench: Bench, job: Job, index: int = 0) -> PointRow:
         sha256=sizes.sha256,
     )
     layers = [LayerResult("weight", (2, 2), 4, 2, 0.5, 0.0, 2, 1.0).to_json()]
-    row = PointRow(index, point.to_json(), layers, bench.core.blobs.put_file(path))
-    assert bench.core.points.put(job.id, job.attempt, row)
+    row = PointRow(index, point.to_json(), layers, bench.backend.blobs.put_file(path))
+    assert bench.backend.points.put(job.id, job.attempt, row)
     return row
 
 
 def add_baseline(bench: Bench, job: Job) -> None:
     """The baseline of a running job."""
     baseline = BaselineResult(98.0, 0.1, 24, 300, 200, 6, 4)
-    assert bench.core.lifecycle.report(job.id, job.attempt, baseline=baseline.to_json())
+    assert bench.backend.lifecycle.report(job.id, job.attempt, baseline=baseline.to_json())
 
 
 @dataclass(frozen=True)

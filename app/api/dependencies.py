@@ -1,4 +1,4 @@
-"""What endpoints ask for by type: the container, and who asks."""
+"""What endpoints ask for by type: the backend, and who asks."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from fastapi import Depends, Request, Security
 from fastapi.security import HTTPBearer
 
 from app.api.auth import Principal
-from app.api.container import Container
+from app.api.backend import Backend
 
 # For the documentation alone: the decision is made in app.api.auth, before routing.
 _BEARER = HTTPBearer(auto_error=False, description="An API key, from `cnet keys create`.")
 
 
-def get_container(request: Request) -> Container:
-    """The application's container."""
-    container: Container = request.app.state.container
-    return container
+def get_backend(request: Request) -> Backend:
+    """The application's backend."""
+    backend: Backend = request.app.state.backend
+    return backend
 
 
 def get_owner(request: Request) -> str:
@@ -26,6 +26,6 @@ def get_owner(request: Request) -> str:
     return principal.owner
 
 
-Core = Annotated[Container, Depends(get_container)]
-Owner = Annotated[str, Depends(get_owner)]
+BackendDep = Annotated[Backend, Depends(get_backend)]
+OwnerDep = Annotated[str, Depends(get_owner)]
 documented = Security(_BEARER)

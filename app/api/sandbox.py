@@ -29,7 +29,7 @@ _GIB = 2**30
 
 
 @dataclass(frozen=True)
-class BoxLimits:
+class SandboxLimits:
     """What reading one file may cost.
 
     Attributes:
@@ -50,14 +50,14 @@ class BoxLimits:
     open_files: int = 64
 
 
-class Box:
+class Sandbox:
     """Reads files, each in a fresh child process of its own session and process group. Thread-safe.
 
     A child starts in some tenths of a second: it imports NumPy, not PyTorch.
     """
 
-    def __init__(self, limits: BoxLimits | None = None) -> None:
-        self.limits = limits or BoxLimits()
+    def __init__(self, limits: SandboxLimits | None = None) -> None:
+        self.limits = limits or SandboxLimits()
 
     def checkpoint(
         self, source: Path, target_dir: Path, weights_key: str | None = None, *, strip_prefix: bool = True

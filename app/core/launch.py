@@ -15,7 +15,7 @@ from collections.abc import Sequence
 _PR_SET_PDEATHSIG = 1
 
 
-def bound(command: Sequence[str]) -> list[str]:
+def bound_command(command: Sequence[str]) -> list[str]:
     """The command line that runs ``command`` bound to the calling process.
 
     The kernel watches the thread that starts it: call from one that lives as long as the process.

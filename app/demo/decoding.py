@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from app.core.launch import bound
+from app.core.launch import bound_command
 from app.up.errors import StartError
 
 TEN_LINES = """\
@@ -38,7 +38,7 @@ def decode(folder: Path) -> Path:
 
     """
     done = subprocess.run(
-        bound([sys.executable, "-I", "-c", TEN_LINES + _SAVE]),
+        bound_command([sys.executable, "-I", "-c", TEN_LINES + _SAVE]),
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from app.core.launch import bound
+from app.core.launch import bound_command
 from app.core.settings import Settings
 from app.demo import recipe
 from app.up.errors import StartError
@@ -66,7 +66,7 @@ def messages(command: tuple[str, ...], log: Path) -> Iterator[dict[str, Any]]:
 def _started(command: tuple[str, ...], variables: Mapping[str, str], errors: Any) -> Iterator[subprocess.Popen[str]]:
     """A Python process in a session of its own, so that Ctrl-C is for the demo alone."""
     process = subprocess.Popen(
-        bound([sys.executable, *command]),
+        bound_command([sys.executable, *command]),
         env=dict(variables),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.core.launch import bound
+from app.core.launch import bound_command
 
 _LOG_BYTES = 10 * 2**20
 _STEADY_SECONDS = 60.0
@@ -65,7 +65,7 @@ class Child:
         self._started = self._clock()
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                bound(self.program.command),
+                bound_command(self.program.command),
                 cwd=self._folder,
                 env=dict(self.program.environment),
                 stdin=subprocess.DEVNULL,

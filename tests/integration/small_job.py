@@ -8,7 +8,7 @@ import numpy as np
 
 from app.core.blobs import LocalBlobs
 from app.core.jobs import Job
-from app.core.objects import NewObject, Objects
+from app.core.uploaded_files import NewUploadedFile, UploadedFiles
 from cnet.formats.canonical import write_canonical
 from cnet.weights import Tensor, Weights
 from tests.processes import Service
@@ -21,7 +21,7 @@ def submit_weights(service: Service, folder: Path) -> Job:
     path = folder / "weights.safetensors"
     write_canonical(path, weights)
     blob = LocalBlobs(service.settings.blobs_dir).put_file(path)
-    new = NewObject("local", "net.pt", blob, path.stat().st_size, {}, blob)
-    stored = Objects.checkpoints(service.database).create(new)
+    new = NewUploadedFile("local", "net.pt", blob, path.stat().st_size, {}, blob)
+    stored = UploadedFiles.checkpoints(service.database).create(new)
     spec = {"checkpoint": stored.id, "prune": {"name": "magnitude", "sparsity": [0.5]}}
     return service.submit(spec, checkpoint_id=stored.id)

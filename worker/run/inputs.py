@@ -8,7 +8,7 @@ from app.core.blobs import BlobStore
 from app.core.db.engine import Database
 from app.core.errors import GoneError, NotFoundError
 from app.core.jobs import Job
-from app.core.objects import Objects, StoredObject
+from app.core.uploaded_files import UploadedFile, UploadedFiles
 from cnet.data import DATASETS, Dataset
 from cnet.data.npz import read_dataset
 from cnet.formats.canonical import read_canonical
@@ -27,17 +27,17 @@ def load_inputs(job: Job, spec: JobSpec, database: Database, blobs: BlobStore, f
     """
     weights: Weights | None = None
     if job.checkpoint_id is not None:
-        weights = read_canonical(_blob(Objects.checkpoints(database).get(job.checkpoint_id), "checkpoint", blobs))
+        weights = read_canonical(_blob(UploadedFiles.checkpoints(database).get(job.checkpoint_id), "checkpoint", blobs))
     return Inputs(weights, _dataset(job, spec, database, blobs), folder)
 
 
 def _dataset(job: Job, spec: JobSpec, database: Database, blobs: BlobStore) -> Dataset | None:
     if job.dataset_id is not None:
-        return read_dataset(_blob(Objects.datasets(database).get(job.dataset_id), "data set", blobs))
+        return read_dataset(_blob(UploadedFiles.datasets(database).get(job.dataset_id), "data set", blobs))
     return None if spec.dataset is None else DATASETS.create(spec.dataset).load()
 
 
-def _blob(stored: StoredObject | None, kind: str, blobs: BlobStore) -> Path:
+def _blob(stored: UploadedFile | None, kind: str, blobs: BlobStore) -> Path:
     gone = f"the job's {kind} was deleted: upload it again and submit a new job"
     if stored is None:
         raise GoneError(gone)

@@ -8,13 +8,13 @@ from fastapi import APIRouter
 
 from app.api.catalogue import service
 from app.api.catalogue.schemas import Catalogue
-from app.api.dependencies import Core, documented
-from app.api.http.documents import PROBLEMS
+from app.api.dependencies import BackendDep, documented
+from app.api.http.openapi import PROBLEMS
 
 router = APIRouter(prefix="/v1/catalogue", tags=["catalogue"], responses=PROBLEMS, dependencies=[documented])
 
 
 @router.get("", operation_id="get_catalogue", summary="List the parts that a job can name", response_model=Catalogue)
-def get(core: Core) -> dict[str, Any]:
+def get(backend: BackendDep) -> dict[str, Any]:
     """Every part that a job can name, by kind, with the JSON Schema of its parameters; and the server's limits."""
-    return service.catalogue(core.settings)
+    return service.catalogue(backend.settings)

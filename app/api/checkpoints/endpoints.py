@@ -9,13 +9,13 @@ from starlette.responses import Response
 
 from app.api.checkpoints import service
 from app.api.checkpoints.schemas import Checkpoint, CheckpointList, CheckpointQuery, TensorList
-from app.api.dependencies import Core, Owner, documented
-from app.api.http.answers import json_answer
-from app.api.http.documents import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY, binary
-from app.api.http.files import send_file
+from app.api.dependencies import BackendDep, OwnerDep, documented
+from app.api.http.file_response import send_file
+from app.api.http.json_response import json_response
+from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY, binary
 from app.api.http.pagination import PageParameters, page
-from app.api.objects import take_in
-from app.core.objects import StoredObject
+from app.api.uploaded_files import accept_upload
+from app.core.uploaded_files import UploadedFile
 
 router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], responses=PROBLEMS, dependencies=[documented])
 
@@ -28,31 +28,33 @@ router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], responses=PRO
     response_model=Checkpoint,
     openapi_extra=UPLOAD_BODY | IDEMPOTENCY_HEADER,
 )
-async def create(request: Request, query: Annotated[CheckpointQuery, Query()], core: Core, owner: Owner) -> Response:
+async def create(
+    request: Request, query: Annotated[CheckpointQuery, Query()], backend: BackendDep, owner: OwnerDep
+) -> Response:
     """Send the file as the body, or as the part `file` of a form.
 
     It is read once, under limits and without running anything of it, and kept as safetensors.
     """
-    return await take_in(request, core, owner, query, service.intake(core, query), _created)
+    return await accept_upload(request, backend, owner, query, service.upload_reader(backend, query), _created)
 
 
 @router.get("", operation_id="list_checkpoints", summary="List checkpoints", response_model=CheckpointList)
-def find(query: PageParameters, core: Core, owner: Owner) -> dict[str, Any]:
+def find(query: PageParameters, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
     """Newest first."""
-    rows = core.checkpoints.find(owner, query.limit + 1, query.after)
+    rows = backend.checkpoints.find(owner, query.limit + 1, query.after)
     return page(rows, query.limit, Checkpoint.of)
 
 
 @router.get("/{checkpoint_id}", operation_id="get_checkpoint", summary="Show a checkpoint", response_model=Checkpoint)
-def get(checkpoint_id: str, core: Core, owner: Owner) -> Checkpoint:
+def get(checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> Checkpoint:
     """What is known of it."""
-    return Checkpoint.of(service.get(core, checkpoint_id, owner))
+    return Checkpoint.of(service.get(backend, checkpoint_id, owner))
 
 
 @router.delete("/{checkpoint_id}", operation_id="delete_checkpoint", summary="Delete a checkpoint", status_code=204)
-def delete(checkpoint_id: str, core: Core, owner: Owner) -> None:
+def delete(checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> None:
     """`409 in_use` while a job that has not ended needs it."""
-    service.delete(core, checkpoint_id, owner)
+    service.delete(backend, checkpoint_id, owner)
 
 
 @router.get(
@@ -61,9 +63,9 @@ def delete(checkpoint_id: str, core: Core, owner: Owner) -> None:
     summary="List a checkpoint's tensors",
     response_model=TensorList,
 )
-def tensors(checkpoint_id: str, core: Core, owner: Owner) -> dict[str, Any]:
+def tensors(checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
     """All tensors with the numbers that describe their values."""
-    return {"data": service.get(core, checkpoint_id, owner).manifest["tensors"]}
+    return {"data": service.get(backend, checkpoint_id, owner).manifest["tensors"]}
 
 
 @router.get(
@@ -74,10 +76,10 @@ def tensors(checkpoint_id: str, core: Core, owner: Owner) -> dict[str, Any]:
     responses=binary("application/octet-stream", "The canonical safetensors."),
 )
 @router.head("/{checkpoint_id}/content", include_in_schema=False)
-def content(request: Request, checkpoint_id: str, core: Core, owner: Owner) -> Response:
+def content(request: Request, checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> Response:
     """The canonical safetensors; takes `Range`, `If-None-Match`, `If-Range`."""
-    return send_file(request, service.content(core, checkpoint_id, owner))
+    return send_file(request, service.content(backend, checkpoint_id, owner))
 
 
-def _created(stored: StoredObject) -> Response:
-    return json_answer(Checkpoint.of(stored), 201, {"Location": f"/v1/checkpoints/{stored.id}"})
+def _created(stored: UploadedFile) -> Response:
+    return json_response(Checkpoint.of(stored), 201, {"Location": f"/v1/checkpoints/{stored.id}"})

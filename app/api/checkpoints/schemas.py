@@ -6,9 +6,9 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, Field
 
-from app.api.objects import UploadQuery
+from app.api.uploaded_files import UploadQuery
 from app.core.clock import rfc3339
-from app.core.objects import StoredObject
+from app.core.uploaded_files import UploadedFile
 
 
 class CheckpointQuery(UploadQuery):
@@ -48,7 +48,7 @@ class Checkpoint(BaseModel):
     expires_at: str | None
 
     @classmethod
-    def of(cls, stored: StoredObject) -> Self:
+    def of(cls, stored: UploadedFile) -> Self:
         """From its row."""
         manifest = stored.manifest
         shown = ("format", "parameters", "compressible_parameters", "dtypes", "weights_key", "stripped_prefix")

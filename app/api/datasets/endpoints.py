@@ -9,12 +9,12 @@ from starlette.responses import Response
 
 from app.api.datasets import service
 from app.api.datasets.schemas import Dataset, DatasetList
-from app.api.dependencies import Core, Owner, documented
-from app.api.http.answers import json_answer
-from app.api.http.documents import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY
+from app.api.dependencies import BackendDep, OwnerDep, documented
+from app.api.http.json_response import json_response
+from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY
 from app.api.http.pagination import PageParameters, page
-from app.api.objects import UploadQuery, take_in
-from app.core.objects import StoredObject
+from app.api.uploaded_files import UploadQuery, accept_upload
+from app.core.uploaded_files import UploadedFile
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], responses=PROBLEMS, dependencies=[documented])
 
@@ -27,28 +27,30 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"], responses=PROBLEMS,
     response_model=Dataset,
     openapi_extra=UPLOAD_BODY | IDEMPOTENCY_HEADER,
 )
-async def create(request: Request, query: Annotated[UploadQuery, Query()], core: Core, owner: Owner) -> Response:
+async def create(
+    request: Request, query: Annotated[UploadQuery, Query()], backend: BackendDep, owner: OwnerDep
+) -> Response:
     """An npz with `x_train`, `y_train`, `x_test`, `y_test`, or with `x` and `y`, of which a fifth becomes the test."""
-    return await take_in(request, core, owner, query, service.intake(core), _created)
+    return await accept_upload(request, backend, owner, query, service.upload_reader(backend), _created)
 
 
 @router.get("", operation_id="list_datasets", summary="List data sets", response_model=DatasetList)
-def find(query: PageParameters, core: Core, owner: Owner) -> dict[str, Any]:
+def find(query: PageParameters, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
     """The owner's own, newest first; the built-in ones are in the catalogue."""
-    return page(core.datasets.find(owner, query.limit + 1, query.after), query.limit, Dataset.of)
+    return page(backend.datasets.find(owner, query.limit + 1, query.after), query.limit, Dataset.of)
 
 
 @router.get("/{dataset_id}", operation_id="get_dataset", summary="Show a data set", response_model=Dataset)
-def get(dataset_id: str, core: Core, owner: Owner) -> Dataset:
+def get(dataset_id: str, backend: BackendDep, owner: OwnerDep) -> Dataset:
     """What is known of it."""
-    return Dataset.of(service.get(core, dataset_id, owner))
+    return Dataset.of(service.get(backend, dataset_id, owner))
 
 
 @router.delete("/{dataset_id}", operation_id="delete_dataset", summary="Delete a data set", status_code=204)
-def delete(dataset_id: str, core: Core, owner: Owner) -> None:
+def delete(dataset_id: str, backend: BackendDep, owner: OwnerDep) -> None:
     """`409 in_use` while a job that has not ended needs it."""
-    service.delete(core, dataset_id, owner)
+    service.delete(backend, dataset_id, owner)
 
 
-def _created(stored: StoredObject) -> Response:
-    return json_answer(Dataset.of(stored), 201, {"Location": f"/v1/datasets/{stored.id}"})
+def _created(stored: UploadedFile) -> Response:
+    return json_response(Dataset.of(stored), 201, {"Location": f"/v1/datasets/{stored.id}"})

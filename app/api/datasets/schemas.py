@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from app.api.checkpoints.schemas import Warning  # noqa: A004 - the contract's word
 from app.core.clock import rfc3339
-from app.core.objects import StoredObject
+from app.core.uploaded_files import UploadedFile
 
 
 class Dataset(BaseModel):
@@ -28,7 +28,7 @@ class Dataset(BaseModel):
     expires_at: str | None
 
     @classmethod
-    def of(cls, stored: StoredObject) -> Self:
+    def of(cls, stored: UploadedFile) -> Self:
         """From its row."""
         shown = ("format", "splits", "input_shape", "classes", "dtype", "warnings")
         return cls(

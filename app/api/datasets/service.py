@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.api.container import Container
-from app.api.objects import Intake, find
+from app.api.backend import Backend
+from app.api.uploaded_files import UploadReader, get_uploaded_file
 from app.core.errors import ConflictError, NotFoundError
-from app.core.objects import StoredObject
+from app.core.uploaded_files import UploadedFile
 from cnet.data import DATASETS
 from cnet.sandbox import DATASET_FILE
 
@@ -24,32 +24,32 @@ class DatasetFacts:
     classes: int
 
 
-def intake(core: Container) -> Intake:
+def upload_reader(backend: Backend) -> UploadReader:
     """How an uploaded data set is read."""
 
     def read(source: Path, target: Path) -> tuple[Path, dict[str, Any]]:
-        manifest = core.box.dataset(source, target)
+        manifest = backend.sandbox.dataset(source, target)
         return target / DATASET_FILE, json.loads(manifest.to_json())
 
-    return Intake(core.datasets, read)
+    return UploadReader(backend.datasets, read)
 
 
-def get(core: Container, dataset_id: str, owner: str) -> StoredObject:
+def get(backend: Backend, dataset_id: str, owner: str) -> UploadedFile:
     """An owner's data set. Raises NotFoundError, GoneError."""
-    return find(core.datasets, "data set", dataset_id, owner)
+    return get_uploaded_file(backend.datasets, "data set", dataset_id, owner)
 
 
-def delete(core: Container, dataset_id: str, owner: str) -> None:
+def delete(backend: Backend, dataset_id: str, owner: str) -> None:
     """Delete it. Raises ConflictError (``in_use``) while a job needs it, NotFoundError, GoneError."""
-    stored = get(core, dataset_id, owner)
-    if core.jobs.uses(dataset_id=stored.id):
+    stored = get(backend, dataset_id, owner)
+    if backend.jobs.uses(dataset_id=stored.id):
         raise ConflictError(
             f"a job that has not ended needs the data set {stored.id}: wait for it or cancel it", code="in_use"
         )
-    core.datasets.mark_deleted(stored.id)
+    backend.datasets.mark_deleted(stored.id)
 
 
-def resolve(core: Container, name: str, owner: str) -> DatasetFacts:
+def resolve(backend: Backend, name: str, owner: str) -> DatasetFacts:
     """A job's ``dataset``: the name of a built-in one, or an owner's id. Raises NotFoundError, GoneError."""
     if name in DATASETS.names():
         builtin = DATASETS.get(name)
@@ -57,6 +57,6 @@ def resolve(core: Container, name: str, owner: str) -> DatasetFacts:
     if not name.startswith("ds_"):
         known = ", ".join(DATASETS.names())
         raise NotFoundError(f"there is no data set {name[:60]!r}: give an id (ds_...) or a built-in name: {known}")
-    stored = get(core, name, owner)
+    stored = get(backend, name, owner)
     channels, height, width = stored.manifest["input_shape"]
     return DatasetFacts(stored.id, (channels, height, width), stored.manifest["classes"])

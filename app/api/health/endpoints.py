@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.api.dependencies import Core
+from app.api.dependencies import BackendDep
 from app.api.health import service
 from app.api.health.schemas import Liveness, Readiness
-from app.api.http.answers import json_answer
-from app.api.http.documents import PROBLEMS
+from app.api.http.json_response import json_response
+from app.api.http.openapi import PROBLEMS
 from app.api.http.problems import problem_response
 
 router = APIRouter(tags=["health"], responses=PROBLEMS)
@@ -22,11 +22,11 @@ async def livez() -> Liveness:
 
 
 @router.get("/readyz", operation_id="get_readiness", summary="Whether jobs can be taken", response_model=Readiness)
-def readyz(request: Request, core: Core) -> Response:
+def readyz(request: Request, backend: BackendDep) -> Response:
     """Disk, database and broker; `503` says which of them fails."""
-    health = service.look(core)
+    health = service.look(backend)
     if health.ready:
-        return json_answer(Readiness(checks=health.checks, workers=service.count_workers(core)))
+        return json_response(Readiness(checks=health.checks, workers=service.count_workers(backend)))
     wrong = "; ".join(f"{name}: {result}" for name, result in health.checks.items() if result != "ok")
     return problem_response(
         request, 503, "not_ready", wrong, extra={"checks": health.checks}, headers={"Retry-After": "5"}

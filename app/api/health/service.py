@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.api.container import Container
+from app.api.backend import Backend
 from app.api.http.problems import known_error
-from app.api.scratch import free_bytes
+from app.api.request_folder import free_bytes
 from app.core.db import migrate
 from app.core.errors import ServiceError, StorageFullError
 from app.core.workers import Workers
@@ -27,24 +27,24 @@ class Health:
         return all(result == "ok" for result in self.checks.values())
 
 
-def look(core: Container) -> Health:
+def look(backend: Backend) -> Health:
     """Disk, database (and its tables' release), broker; the disk first, since without space the others fail too."""
     return Health(
         {
-            "disk": _outcome(lambda: _check_space(core)),
-            "database": _outcome(lambda: migrate.check(core.database)),
-            "broker": _outcome(core.queue.ping),
+            "disk": _outcome(lambda: _check_space(backend)),
+            "database": _outcome(lambda: migrate.check(backend.database)),
+            "broker": _outcome(backend.queue.ping),
         }
     )
 
 
-def count_workers(core: Container) -> int:
+def count_workers(backend: Backend) -> int:
     """Workers that were seen within their lease."""
-    return len(Workers(core.database).alive(core.settings.lease_seconds))
+    return len(Workers(backend.database).alive(backend.settings.lease_seconds))
 
 
-def _check_space(core: Container) -> None:
-    free, reserve = free_bytes(core.settings.data_dir.absolute()), core.settings.min_free_bytes
+def _check_space(backend: Backend) -> None:
+    free, reserve = free_bytes(backend.settings.data_dir.absolute()), backend.settings.min_free_bytes
     if free < reserve:
         raise StorageFullError(f"{free:,} bytes are free for data, {reserve:,} are needed: make room")
 

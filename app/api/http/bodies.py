@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from app.api.http.errors import BodyTimeoutError, MediaTypeError
 from app.api.http.multipart import FilePart
-from app.api.scratch import check_space
+from app.api.request_folder import require_free_space
 from app.core.errors import BadRequestError, TooLargeError
 from app.core.settings import Settings
 from cnet.files import CHUNK_BYTES
@@ -27,7 +27,7 @@ _OVERHEAD = 2**16  # bytes that multipart adds at most
 
 @dataclass(frozen=True)
 class Received:
-    """An uploaded file as it lies in a workspace."""
+    """An uploaded file in the folder of its request."""
 
     path: Path
     sha256: str
@@ -93,7 +93,7 @@ async def receive_file(request: Request, folder: Path, settings: Settings) -> Re
     _refuse_encoding(request)
     part = FilePart(request.headers["content-type"]) if kind == "multipart/form-data" else None
     declared = _refuse_declared(request, limit + (_OVERHEAD if part else 0), limit)
-    await run_in_threadpool(check_space, folder, declared, settings.min_free_bytes)
+    await run_in_threadpool(require_free_space, folder, declared, settings.min_free_bytes)
     sink = _Sink(folder / "body", limit, settings.min_free_bytes)
     try:
         received = 0
@@ -140,7 +140,7 @@ class _Sink:
         self._file.close()
 
     def _flush(self) -> None:
-        check_space(self.path.parent, len(self._buffer), self._reserve)
+        require_free_space(self.path.parent, len(self._buffer), self._reserve)
         view = memoryview(bytes(self._buffer))
         self._buffer.clear()
         self.digest.update(view)

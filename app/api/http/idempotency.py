@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.container import Container
+from app.api.backend import Backend
 from app.api.http.problems import known_problem
 from app.core.errors import BadRequestError
 from app.core.idempotency import Answer, Ticket, finish_within
@@ -44,7 +44,7 @@ Produce = Callable[[Keeper], Awaitable[Response]]
 
 
 async def idempotent(
-    request: Request, core: Container, owner: str, body_sha256: str, produce: Produce, patience: float = QUICK
+    request: Request, backend: Backend, owner: str, body_sha256: str, produce: Produce, patience: float = QUICK
 ) -> Response:
     """The answer of ``produce``, or the one that the same request with the same key got before.
 
@@ -60,25 +60,25 @@ async def idempotent(
         return await produce(Keeper())
     if not _KEY.fullmatch(key):
         raise BadRequestError("an Idempotency-Key has 1 to 255 visible ASCII characters", code="bad_idempotency_key")
-    begun = await run_in_threadpool(core.idempotency.begin, owner, key, _fingerprint(request, body_sha256), patience)
+    begun = await run_in_threadpool(backend.idempotency.begin, owner, key, _fingerprint(request, body_sha256), patience)
     if isinstance(begun, Answer):
         return Response(begun.body, begun.status, {**begun.headers, "Idempotency-Replayed": "true"})
-    return await _first(request, core, begun, produce)
+    return await _first(request, backend, begun, produce)
 
 
-async def _first(request: Request, core: Container, ticket: Ticket, produce: Produce) -> Response:
+async def _first(request: Request, backend: Backend, ticket: Ticket, produce: Produce) -> Response:
     keeper, kept = Keeper(ticket), False
     try:
         response = await _answer(request, keeper, produce)
         kept = keeper.staged and response.status_code < 400  # a refusal means that its transaction was rolled back
         if not kept and response.status_code < 500 and response.status_code not in _PASSING:
-            await run_in_threadpool(core.idempotency.finish, ticket, _kept(response))
+            await run_in_threadpool(backend.idempotency.finish, ticket, _kept(response))
             kept = True
         return response
     finally:
         if not kept:
             with CancelScope(shield=True):
-                await run_in_threadpool(core.idempotency.abandon, ticket)
+                await run_in_threadpool(backend.idempotency.abandon, ticket)
 
 
 async def _answer(request: Request, keeper: Keeper, produce: Produce) -> Response:

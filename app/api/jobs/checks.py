@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
+from app.api.backend import Backend
 from app.api.checkpoints import service as checkpoints
-from app.api.container import Container
 from app.api.datasets import service as datasets
 from app.api.datasets.service import DatasetFacts
 from app.api.jobs.schemas import Estimate
@@ -47,7 +47,7 @@ class CheckedSpec:
         return open_document(self.spec)
 
 
-def check(core: Container, document: Any, owner: str) -> CheckedSpec:
+def check(backend: Backend, document: Any, owner: str) -> CheckedSpec:
     """Everything that can be said of a specification without running it.
 
     Raises:
@@ -59,13 +59,13 @@ def check(core: Container, document: Any, owner: str) -> CheckedSpec:
         raise SpecError("a job spec is a JSON object, not a string")
     spec = JobSpec.parse(document)
     _check_text(spec)
-    _check_limit(core, spec)
-    dataset = datasets.resolve(core, spec.dataset, owner) if spec.dataset is not None else None
+    _check_limit(backend, spec)
+    dataset = datasets.resolve(backend, spec.dataset, owner) if spec.dataset is not None else None
     if dataset is not None:
         _check_preprocess(spec, dataset)
     if spec.checkpoint is None:
         return CheckedSpec(spec, None, dataset, _new_tensors(spec, dataset))
-    stored = checkpoints.get(core, spec.checkpoint, owner)
+    stored = checkpoints.get(backend, spec.checkpoint, owner)
     rows = stored.manifest["tensors"]
     if dataset is not None:
         shapes = {row["name"]: tuple(row["shape"]) for row in rows}
@@ -147,8 +147,8 @@ def _check_text(spec: JobSpec) -> None:
         raise SpecError("name and labels are plain text, without control characters", issues=issues)
 
 
-def _check_limit(core: Container, spec: JobSpec) -> None:
-    most = core.settings.time_limit_seconds
+def _check_limit(backend: Backend, spec: JobSpec) -> None:
+    most = backend.settings.time_limit_seconds
     if spec.time_limit is not None and spec.time_limit > most:
         issue = Issue(("time_limit",), f"is more than the {most} seconds that this server allows")
         raise SpecError(f"time_limit {issue.msg}", issues=(issue,))

@@ -11,14 +11,14 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
-from app.api.container import Container
-from app.api.dependencies import Core, Owner, documented
-from app.api.http.answers import json_answer
+from app.api.backend import Backend
+from app.api.dependencies import BackendDep, OwnerDep, documented
 from app.api.http.bodies import read_json
-from app.api.http.documents import IDEMPOTENCY_HEADER, JOB_BODY, PROBLEMS, binary
-from app.api.http.files import send_file
+from app.api.http.file_response import send_file
 from app.api.http.idempotency import Keeper, idempotent
+from app.api.http.json_response import json_response
 from app.api.http.negotiation import prefers
+from app.api.http.openapi import IDEMPOTENCY_HEADER, JOB_BODY, PROBLEMS, binary
 from app.api.http.pagination import page
 from app.api.jobs import service, watching
 from app.api.jobs.schemas import EventList, EventQuery, JobList, JobQuery, JobView, Validation, event_data
@@ -38,10 +38,10 @@ _EVENT_TYPES = ("text/event-stream", "application/json")
     response_model=JobView,
     openapi_extra=JOB_BODY | IDEMPOTENCY_HEADER,
 )
-async def create(request: Request, core: Core, owner: Owner) -> Response:
+async def create(request: Request, backend: BackendDep, owner: OwnerDep) -> Response:
     """Everything that can be checked is checked first: what is queued can be run."""
-    body, document = await read_json(request, core.settings)
-    return await _accept(request, core, owner, body, lambda also: service.submit(core, document, owner, also))
+    body, document = await read_json(request, backend.settings)
+    return await _accept(request, backend, owner, body, lambda also: service.submit(backend, document, owner, also))
 
 
 @router.post(
@@ -51,41 +51,41 @@ async def create(request: Request, core: Core, owner: Owner) -> Response:
     response_model=Validation,
     openapi_extra=JOB_BODY | IDEMPOTENCY_HEADER,
 )
-async def validate(request: Request, core: Core, owner: Owner) -> Response:
+async def validate(request: Request, backend: BackendDep, owner: OwnerDep) -> Response:
     """What a submission would say, and what the job would take."""
-    body, document = await read_json(request, core.settings)
+    body, document = await read_json(request, backend.settings)
 
     async def produce(_: Keeper) -> Response:
-        return json_answer(await run_in_threadpool(service.validate, core, document, owner))
+        return json_response(await run_in_threadpool(service.validate, backend, document, owner))
 
-    return await idempotent(request, core, owner, hashlib.sha256(body).hexdigest(), produce)
+    return await idempotent(request, backend, owner, hashlib.sha256(body).hexdigest(), produce)
 
 
 @router.get("/jobs", operation_id="list_jobs", summary="List jobs", response_model=JobList)
-def find(query: Annotated[JobQuery, Query()], core: Core, owner: Owner) -> dict[str, Any]:
+def find(query: Annotated[JobQuery, Query()], backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
     """Newest first."""
-    return page(service.find(core, owner, query), query.limit, lambda job: service.show(core, job))
+    return page(service.find(backend, owner, query), query.limit, lambda job: service.show(backend, job))
 
 
 @router.get("/jobs/{job_id}", operation_id="get_job", summary="Show a job, or wait for it", response_model=JobView)
 async def get(
     request: Request,
     job_id: str,
-    core: Core,
-    owner: Owner,
+    backend: BackendDep,
+    owner: OwnerDep,
     wait: Annotated[float, Query(ge=0, le=60, description="Seconds to wait for a change of status or phase.")] = 0,
 ) -> JobView:
     """With `wait`: answers at the next change, when the time is up, or at once when the job has ended."""
-    job = await run_in_threadpool(service.get, core, job_id, owner)
+    job = await run_in_threadpool(service.get, backend, job_id, owner)
     if wait:
-        job = await watching.wait_for_change(core, job, wait, request.is_disconnected)
-    return await run_in_threadpool(service.show, core, job)
+        job = await watching.wait_for_change(backend, job, wait, request.is_disconnected)
+    return await run_in_threadpool(service.show, backend, job)
 
 
 @router.delete("/jobs/{job_id}", operation_id="delete_job", summary="Delete a job", status_code=204)
-def delete(job_id: str, core: Core, owner: Owner) -> None:
+def delete(job_id: str, backend: BackendDep, owner: OwnerDep) -> None:
     """It is stopped where it has not ended, and its results are removed."""
-    service.delete(core, job_id, owner)
+    service.delete(backend, job_id, owner)
 
 
 @router.post(
@@ -96,9 +96,9 @@ def delete(job_id: str, core: Core, owner: Owner) -> None:
     response_model=JobView,
     openapi_extra=IDEMPOTENCY_HEADER,
 )
-async def cancel(request: Request, job_id: str, core: Core, owner: Owner) -> Response:
+async def cancel(request: Request, job_id: str, backend: BackendDep, owner: OwnerDep) -> Response:
     """`409` when it has ended."""
-    return await _accept(request, core, owner, b"", lambda _: service.cancel(core, job_id, owner))
+    return await _accept(request, backend, owner, b"", lambda _: service.cancel(backend, job_id, owner))
 
 
 @router.post(
@@ -109,9 +109,9 @@ async def cancel(request: Request, job_id: str, core: Core, owner: Owner) -> Res
     response_model=JobView,
     openapi_extra=IDEMPOTENCY_HEADER,
 )
-async def retry(request: Request, job_id: str, core: Core, owner: Owner) -> Response:
+async def retry(request: Request, job_id: str, backend: BackendDep, owner: OwnerDep) -> Response:
     """A new job with the same specification. `409` while the old one has not ended."""
-    return await _accept(request, core, owner, b"", lambda also: service.retry(core, job_id, owner, also))
+    return await _accept(request, backend, owner, b"", lambda also: service.retry(backend, job_id, owner, also))
 
 
 @router.get(
@@ -125,19 +125,19 @@ async def events(
     request: Request,
     job_id: str,
     query: Annotated[EventQuery, Query()],
-    core: Core,
-    owner: Owner,
+    backend: BackendDep,
+    owner: OwnerDep,
     last_event_id: Annotated[str | None, Header(description="Resume after this number.")] = None,
 ) -> Response:
     """Server-sent events until the job has ended; with `Accept: application/json` a list of those until now."""
-    job = await run_in_threadpool(service.get, core, job_id, owner)
+    job = await run_in_threadpool(service.get, backend, job_id, owner)
     seen = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdigit() else 0
     after = min(max(query.after, seen), 2**31 - 1)
     if prefers(request, _EVENT_TYPES) == "application/json":
-        return await run_in_threadpool(_event_list, core, job.id, after, query.limit)
+        return await run_in_threadpool(_event_list, backend, job.id, after, query.limit)
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no", "Vary": "Accept"}
     return StreamingResponse(
-        watching.event_stream(core, job.id, after), headers=headers, media_type="text/event-stream"
+        watching.event_stream(backend, job.id, after), headers=headers, media_type="text/event-stream"
     )
 
 
@@ -149,30 +149,30 @@ async def events(
     responses=binary("text/plain", "The log until now."),
 )
 @router.head("/jobs/{job_id}/logs", include_in_schema=False)
-def logs(request: Request, job_id: str, core: Core, owner: Owner) -> Response:
+def logs(request: Request, job_id: str, backend: BackendDep, owner: OwnerDep) -> Response:
     """Text that grows; `Range: bytes=N-` gives what came after the first N bytes."""
-    return send_file(request, service.log(core, job_id, owner))
+    return send_file(request, service.log(backend, job_id, owner))
 
 
-async def _accept(request: Request, core: Container, owner: str, body: bytes, act: Act) -> Response:
+async def _accept(request: Request, backend: Backend, owner: str, body: bytes, act: Act) -> Response:
     """Do something with a job, in a thread, once for each idempotency key."""
 
     async def produce(keeper: Keeper) -> Response:
         view = await run_in_threadpool(act, lambda connection, made: keeper.keep(connection, _accepted(made)))
         response = _accepted(view)
-        response.background = BackgroundTask(service.publish, core)
+        response.background = BackgroundTask(service.publish, backend)
         return response
 
-    return await idempotent(request, core, owner, hashlib.sha256(body).hexdigest(), produce)
+    return await idempotent(request, backend, owner, hashlib.sha256(body).hexdigest(), produce)
 
 
 def _accepted(view: JobView) -> Response:
-    return json_answer(view, 202, {"Location": view.urls.self})
+    return json_response(view, 202, {"Location": view.urls.self})
 
 
-def _event_list(core: Container, job_id: str, after: int, limit: int) -> Response:
-    found = core.events.after(job_id, after, limit + 1)
+def _event_list(backend: Backend, job_id: str, after: int, limit: int) -> Response:
+    found = backend.events.after(job_id, after, limit + 1)
     shown = found[:limit]
     data = [event_data(job_id, event) for event in shown]
     last = shown[-1].seq if shown else None
-    return json_answer({"data": data, "has_more": len(found) > limit, "next": last}, headers={"Vary": "Accept"})
+    return json_response({"data": data, "has_more": len(found) > limit, "next": last}, headers={"Vary": "Accept"})

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fastapi.sse import format_sse_event
 from starlette.concurrency import run_in_threadpool
 
-from app.api.container import Container
+from app.api.backend import Backend
 from app.api.jobs.schemas import event_data
 from app.core.jobs import Event, Job
 
@@ -27,7 +27,7 @@ class _Look:
     events: list[Event]
 
 
-async def wait_for_change(core: Container, job: Job, seconds: float, gone: Callable[[], Awaitable[bool]]) -> Job:
+async def wait_for_change(backend: Backend, job: Job, seconds: float, gone: Callable[[], Awaitable[bool]]) -> Job:
     """The job at its next change of status or phase, after ``seconds``, or at once where it has ended.
 
     ``gone`` tells whether the client still waits.
@@ -38,19 +38,19 @@ async def wait_for_change(core: Container, job: Job, seconds: float, gone: Calla
         await asyncio.sleep(min(_LOOK_SECONDS, max(end - time.monotonic(), 0.0)))
         if await gone():
             break
-        found = await run_in_threadpool(core.jobs.get, job.id)
+        found = await run_in_threadpool(backend.jobs.get, job.id)
         if found is None:  # deleted meanwhile; the next question will say so
             break
         now = found
     return now
 
 
-async def event_stream(core: Container, job_id: str, after: int) -> AsyncIterator[bytes]:
+async def event_stream(backend: Backend, job_id: str, after: int) -> AsyncIterator[bytes]:
     """Server-sent events from the number ``after`` on; ends after those of an ended (or deleted) job."""
     yield b"retry: 2000\n\n"
     silent_since = time.monotonic()
     while True:
-        look = await run_in_threadpool(_look, core, job_id, after)
+        look = await run_in_threadpool(_look, backend, job_id, after)
         for event in look.events:
             yield _encode(job_id, event)
             after = event.seq
@@ -65,9 +65,9 @@ async def event_stream(core: Container, job_id: str, after: int) -> AsyncIterato
         await asyncio.sleep(_LOOK_SECONDS)
 
 
-def _look(core: Container, job_id: str, after: int) -> _Look:
-    job = core.jobs.get(job_id)
-    return _Look(job, core.events.after(job_id, after) if job is not None else [])
+def _look(backend: Backend, job_id: str, after: int) -> _Look:
+    job = backend.jobs.get(job_id)
+    return _Look(job, backend.events.after(job_id, after) if job is not None else [])
 
 
 def _encode(job_id: str, event: Event) -> bytes:

@@ -8,12 +8,12 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.api.dependencies import Core, Owner, documented
-from app.api.http.answers import json_answer
-from app.api.http.documents import PROBLEMS, binary
+from app.api.dependencies import BackendDep, OwnerDep, documented
+from app.api.http.file_response import send_file
 from app.api.http.filenames import attachment
-from app.api.http.files import send_file
+from app.api.http.json_response import json_response
 from app.api.http.negotiation import prefers
+from app.api.http.openapi import PROBLEMS, binary
 from app.api.results import service
 from app.api.results.models import Models
 from app.api.results.schemas import Metrics, ModelQuery, PointQuery, Results
@@ -24,9 +24,9 @@ _METRIC_TYPES = ("application/json", "text/csv")
 
 
 @router.get("/results", operation_id="get_results", summary="Show a job's points", response_model=Results)
-def results(job_id: str, core: Core, owner: Owner) -> dict[str, Any]:
+def results(job_id: str, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
     """Points appear while the job runs."""
-    return service.results(core, job_id, owner)
+    return service.results(backend, job_id, owner)
 
 
 @router.get(
@@ -37,9 +37,11 @@ def results(job_id: str, core: Core, owner: Owner) -> dict[str, Any]:
     responses=binary("application/octet-stream", "The npz bundle."),
 )
 @router.head("/bundle", include_in_schema=False)
-def bundle(request: Request, job_id: str, query: Annotated[PointQuery, Query()], core: Core, owner: Owner) -> Response:
+def bundle(
+    request: Request, job_id: str, query: Annotated[PointQuery, Query()], backend: BackendDep, owner: OwnerDep
+) -> Response:
     """The compressed net. Takes `Range`, `If-None-Match`, `If-Range`; `Repr-Digest` is its sha256."""
-    return send_file(request, service.bundle(core, job_id, owner, query.point))
+    return send_file(request, service.bundle(backend, job_id, owner, query.point))
 
 
 @router.get(
@@ -51,12 +53,13 @@ def bundle(request: Request, job_id: str, query: Annotated[PointQuery, Query()],
 )
 @router.head("/model", include_in_schema=False)
 async def model(
-    request: Request, job_id: str, query: Annotated[ModelQuery, Query()], core: Core, owner: Owner
+    request: Request, job_id: str, query: Annotated[ModelQuery, Query()], backend: BackendDep, owner: OwnerDep
 ) -> Response:
     """What the bundle decodes to, bit for bit, as an ordinary file of weights."""
-    models = Models(core.settings.scratch_dir / "models", core.settings.min_free_bytes)
+    models = Models(backend.settings.scratch_dir / "models", backend.settings.min_free_bytes)
     key = (job_id, owner)
-    download = await run_sync(service.model, core, models, key, query.point, query.format, limiter=core.heavy)
+    limiter = backend.heavy_work
+    download = await run_sync(service.model, backend, models, key, query.point, query.format, limiter=limiter)
     return send_file(request, download)
 
 
@@ -67,10 +70,10 @@ async def model(
     response_model=Metrics,
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 )
-def metrics(request: Request, job_id: str, core: Core, owner: Owner) -> Response:
+def metrics(request: Request, job_id: str, backend: BackendDep, owner: OwnerDep) -> Response:
     """JSON with a row for each layer; with `Accept: text/csv` a table of the points."""
     if prefers(request, _METRIC_TYPES) == "text/csv":
-        text, name = service.metrics_csv(core, job_id, owner)
+        text, name = service.metrics_csv(backend, job_id, owner)
         headers = {"Content-Disposition": attachment(name), "Vary": "Accept"}
         return Response(text, headers=headers, media_type="text/csv")
-    return json_answer(service.metrics(core, job_id, owner), headers={"Vary": "Accept"})
+    return json_response(service.metrics(backend, job_id, owner), headers={"Vary": "Accept"})

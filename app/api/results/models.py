@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from app.api.http.errors import UnprocessableError
-from app.api.scratch import check_space, workspace
+from app.api.request_folder import request_folder, require_free_space
 from cnet.bundle import open_bundle
 from cnet.bundle.convert import unpack
 from cnet.errors import CnetError
@@ -46,8 +46,8 @@ class Models:
         """In a folder of its own: others may be decoding the same bundle, and may remove it when it is in place."""
         self._folder.mkdir(parents=True, exist_ok=True)
         opened = open_bundle(bundle)
-        check_space(self._folder, opened.raw_bytes, self._reserve)
-        with workspace(self._folder.parent) as folder:
+        require_free_space(self._folder, opened.raw_bytes, self._reserve)
+        with request_folder(self._folder.parent) as folder:
             made = folder / path.name
             try:
                 unpack(opened, made, model_format)

@@ -53,11 +53,11 @@ def test_own_page_is_served_without_keys(bench: Bench) -> None:
 
 def test_key_is_needed_once_there_is_one(bench: Bench) -> None:
     """The first key closes the server for those without one, on this machine too."""
-    key, secret = bench.core.keys.create("ann")
+    key, secret = bench.backend.keys.create("ann")
     assert bench.client.get("/v1/jobs").status_code == 401
     assert bench.client.get("/v1/jobs", headers=bearer(secret)).status_code == 200
     assert bench.from_address("10.0.0.7", "https://cnet.example").get("/v1/jobs", headers=bearer(secret)).is_success
-    bench.core.keys.revoke(key.id)
+    bench.backend.keys.revoke(key.id)
     assert bench.client.get("/v1/jobs", headers=bearer(secret)).status_code == 401
     assert bench.client.get("/v1/jobs").status_code == 401
 
@@ -81,14 +81,14 @@ def test_invalid_credentials_are_refused(bench: Bench, value: str) -> None:
 )
 def test_scopes_bound_what_a_key_may_do(bench: Bench, scope: str, method: str, status: int) -> None:
     """A reading key reads; writing is 403 for it (400 here: the request passed and had no JSON)."""
-    _, secret = bench.core.keys.create("ann", scope)  # type: ignore[arg-type]
+    _, secret = bench.backend.keys.create("ann", scope)  # type: ignore[arg-type]
     assert bench.client.request(method, "/v1/jobs", headers=bearer(secret)).status_code == status
 
 
 def test_another_owners_objects_are_not_there(bench: Bench) -> None:
     """Another owner's id is 404, and absent from lists."""
-    _, ann = bench.core.keys.create("ann")
-    _, bob = bench.core.keys.create("bob")
+    _, ann = bench.backend.keys.create("ann")
+    _, bob = bench.backend.keys.create("bob")
     made = bench.client.post("/v1/checkpoints", content=small_weights(), headers=bearer(ann)).json()
     job = add_job(bench, owner="ann")
     for path in (f"/v1/checkpoints/{made['id']}", f"/v1/jobs/{job.id}", f"/v1/jobs/{job.id}/events"):
@@ -103,19 +103,19 @@ def test_another_owners_objects_are_not_there(bench: Bench) -> None:
 @pytest.mark.parametrize("target", ["/v1/checkpoints", "/v1/datasets", "/v1/jobs", "/v1/nowhere"])
 def test_key_is_checked_before_the_body(bench: Bench, target: str) -> None:
     """Without a key not one piece of the body is asked for."""
-    bench.core.keys.create("ann")
+    bench.backend.keys.create("ann")
     answer = raw(bench.app, "POST", target, [piece(b"x")])
     assert (answer.status, answer.asked) == (401, 0)
 
 
 def test_start_is_refused_on_other_addresses_without_keys(bench: Bench) -> None:
     """Without keys only a loopback address may be listened on."""
-    check_address("127.0.0.1", bench.core.keys)
+    check_address("127.0.0.1", bench.backend.keys)
     with pytest.raises(ForbiddenError, match="keys create") as caught:
-        check_address("0.0.0.0", bench.core.keys)  # noqa: S104 - that is what is refused
+        check_address("0.0.0.0", bench.backend.keys)  # noqa: S104 - that is what is refused
     assert caught.value.code == "keys_needed"
-    bench.core.keys.create("ann")
-    check_address("0.0.0.0", bench.core.keys)  # noqa: S104
+    bench.backend.keys.create("ann")
+    check_address("0.0.0.0", bench.backend.keys)  # noqa: S104
 
 
 @pytest.mark.parametrize(

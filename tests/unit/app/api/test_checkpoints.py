@@ -119,7 +119,7 @@ def test_delete_waits_for_jobs(bench: Bench) -> None:
 def test_expired_is_gone(bench: Bench) -> None:
     """After its time a checkpoint is 410."""
     made = add_checkpoint(bench, architecture_weights("lenet300_100"))
-    with bench.core.database.write() as connection:
+    with bench.backend.database.write() as connection:
         connection.execute(checkpoints.update().values(expires_at=utc_now() - timedelta(seconds=1)))
     check_problem(bench.client.get(f"/v1/checkpoints/{made.id}"), 410, "gone")
     check_problem(bench.client.post("/v1/jobs", json={"checkpoint": made.id}), 410, "gone")
@@ -140,4 +140,4 @@ def test_refused_files(bench: Bench, body: bytes, code: str) -> None:
     assert answer.json()["code"] in {code, "corrupt"}
     assert answer.status_code == 422
     assert bench.client.get("/v1/checkpoints").json()["data"] == []
-    assert list(bench.core.blobs.digests()) == []
+    assert list(bench.backend.blobs.digests()) == []

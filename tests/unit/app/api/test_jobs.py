@@ -156,7 +156,7 @@ def test_delete_stops_a_running_job(bench: Bench) -> None:
     job = claim(bench, add_job(bench))
     assert bench.client.delete(f"/v1/jobs/{job.id}").status_code == 204
     check_problem(bench.client.get(f"/v1/jobs/{job.id}"), 404, "not_found")
-    lease = bench.core.lifecycle.renew(job.id, job.attempt, 60)
+    lease = bench.backend.lifecycle.renew(job.id, job.attempt, 60)
     assert lease is not None
     assert lease.cancel_requested
 
@@ -175,7 +175,7 @@ def test_failed_job_says_why(bench: Bench) -> None:
 def test_expired_job_is_gone(bench: Bench) -> None:
     """An ended job is 410 after its time; one that runs is not."""
     job = claim(bench, add_job(bench))
-    with bench.core.database.write() as connection:
+    with bench.backend.database.write() as connection:
         connection.execute(jobs.update().values(expires_at=utc_now() - timedelta(seconds=1)))
     assert bench.client.get(f"/v1/jobs/{job.id}").status_code == 200
     finish(bench, job, selected=0)

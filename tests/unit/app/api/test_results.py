@@ -156,7 +156,7 @@ def test_decoded_models_do_not_pile_up(bench: Bench) -> None:
     job = done(bench, points=7)
     for index in range(7):
         assert bench.client.get(f"/v1/jobs/{job.id}/model?point={index}").status_code == 200
-    assert len(list((bench.core.settings.scratch_dir / "models").iterdir())) == 4
+    assert len(list((bench.backend.settings.scratch_dir / "models").iterdir())) == 4
 
 
 def test_a_model_that_two_ask_for_at_once_is_whole_for_both(
@@ -216,7 +216,7 @@ def test_damaged_bundle_is_never_given_as_a_model(bench: Bench) -> None:
     """A stored bundle that rotted is a fault of the server, not a wrong model."""
     job = claim(bench, add_job(bench))
     row = add_point(bench, job)
-    path = bench.core.blobs.path(row.blob)
+    path = bench.backend.blobs.path(row.blob)
     body = bytearray(path.read_bytes())
     body[len(body) // 2] ^= 1
     path.chmod(0o644)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.api.sandbox import Box, BoxLimits
+from app.api.sandbox import Sandbox, SandboxLimits
 from cnet.data.npz import read_dataset
 from cnet.errors import CheckpointError, DatasetError
 from cnet.formats.canonical import read_canonical
@@ -38,23 +38,23 @@ def checkpoint(tmp_path: Path) -> Path:
 
 def test_a_checkpoint_becomes_its_canonical_form(checkpoint: Path, target: Path) -> None:
     """The manifest comes back; the file is in the target folder."""
-    manifest = Box().checkpoint(checkpoint, target)
+    manifest = Sandbox().checkpoint(checkpoint, target)
     assert (manifest.format, manifest.parameters, manifest.stripped_prefix) == ("npz", 8, "module.")
     assert [tensor.name for tensor in read_canonical(target / "weights.safetensors")] == ["w", "b"]
 
 
 def test_options_reach_the_reader(checkpoint: Path, target: Path) -> None:
     """``strip_prefix`` and ``weights_key``."""
-    assert Box().checkpoint(checkpoint, target, strip_prefix=False).stripped_prefix is None
+    assert Sandbox().checkpoint(checkpoint, target, strip_prefix=False).stripped_prefix is None
     with pytest.raises(CheckpointError) as caught:
-        Box().checkpoint(checkpoint, target, "nothing")
+        Sandbox().checkpoint(checkpoint, target, "nothing")
     assert caught.value.code == "not_a_state_dict"
 
 
 def test_a_data_set_becomes_its_canonical_form(tmp_path: Path, target: Path) -> None:
     """As a checkpoint does."""
     np.savez(tmp_path / "d.npz", x=X, y=Y)
-    manifest = Box().dataset(tmp_path / "d.npz", target)
+    manifest = Sandbox().dataset(tmp_path / "d.npz", target)
     assert (manifest.splits, manifest.classes) == ({"train": 8, "test": 2}, 3)
     assert read_dataset(target / "dataset.safetensors").input_shape == (1, 6, 5)
 
@@ -64,7 +64,7 @@ def test_refusals_come_through(tmp_path: Path, target: Path, data: bytes, code: 
     """With code and words, and nothing in the target folder."""
     (tmp_path / "bad").write_bytes(data)
     with pytest.raises(CheckpointError) as caught:
-        Box().checkpoint(tmp_path / "bad", target)
+        Sandbox().checkpoint(tmp_path / "bad", target)
     assert caught.value.code == code
     assert str(tmp_path) not in caught.value.detail
     assert list(target.iterdir()) == []
@@ -73,7 +73,7 @@ def test_refusals_come_through(tmp_path: Path, target: Path, data: bytes, code: 
 def test_refusals_of_data_sets_come_through(checkpoint: Path, target: Path) -> None:
     """As DatasetError."""
     with pytest.raises(DatasetError) as caught:
-        Box().dataset(checkpoint, target)
+        Sandbox().dataset(checkpoint, target)
     assert caught.value.code == "missing_arrays"
 
 
@@ -81,14 +81,14 @@ def test_more_memory_than_allowed_is_a_refusal(tmp_path: Path, target: Path) -> 
     """The child has a limit of its own; the parent lives on."""
     np.savez_compressed(tmp_path / "big.npz", w=np.zeros(300_000_000, np.uint8))
     with pytest.raises(CheckpointError) as caught:
-        Box(BoxLimits(memory=300 * 2**20, memory_per_byte=0)).checkpoint(tmp_path / "big.npz", target)
+        Sandbox(SandboxLimits(memory=300 * 2**20, memory_per_byte=0)).checkpoint(tmp_path / "big.npz", target)
     assert caught.value.code == "too_many_elements"
 
 
 def test_more_output_than_allowed_is_a_refusal(checkpoint: Path, target: Path) -> None:
     """The largest file is limited."""
     with pytest.raises(CheckpointError) as caught:
-        Box(BoxLimits(output=100, output_per_byte=0)).checkpoint(checkpoint, target)
+        Sandbox(SandboxLimits(output=100, output_per_byte=0)).checkpoint(checkpoint, target)
     assert caught.value.code == "too_many_elements"
 
 
@@ -96,21 +96,21 @@ def test_more_elements_than_allowed_is_a_refusal(tmp_path: Path, target: Path) -
     """Of data sets, too."""
     np.savez(tmp_path / "d.npz", x=X, y=Y)
     with pytest.raises(DatasetError) as caught:
-        Box(BoxLimits(elements=100)).dataset(tmp_path / "d.npz", target)
+        Sandbox(SandboxLimits(elements=100)).dataset(tmp_path / "d.npz", target)
     assert caught.value.code == "too_large"
 
 
 def test_a_child_that_takes_too_long_is_ended(checkpoint: Path, target: Path) -> None:
     """No time at all, so it is ended before it can answer."""
     with pytest.raises(CheckpointError) as caught:
-        Box(BoxLimits(seconds=0)).checkpoint(checkpoint, target)
+        Sandbox(SandboxLimits(seconds=0)).checkpoint(checkpoint, target)
     assert caught.value.code == "too_many_elements"
 
 
 def test_trouble_of_the_server_is_no_fault_of_the_file(checkpoint: Path, tmp_path: Path) -> None:
     """A target folder that is not there is an OSError, as a full disk is."""
     with pytest.raises(OSError, match="No such file") as caught:
-        Box().checkpoint(checkpoint, tmp_path / "absent")
+        Sandbox().checkpoint(checkpoint, tmp_path / "absent")
     assert caught.value.errno == errno.ENOENT
 
 
@@ -119,7 +119,7 @@ def test_a_full_disk_is_told_as_such(checkpoint: Path, target: Path) -> None:
     """ENOSPC reaches whoever can answer with 507."""
     (target / "weights.safetensors").symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space") as caught:
-        Box().checkpoint(checkpoint, target)
+        Sandbox().checkpoint(checkpoint, target)
     assert caught.value.errno == errno.ENOSPC
 
 
@@ -129,7 +129,7 @@ def test_boxes_can_run_side_by_side(checkpoint: Path, tmp_path: Path) -> None:
     def read(number: int) -> int:
         folder = tmp_path / str(number)
         folder.mkdir()
-        return Box().checkpoint(checkpoint, folder).parameters
+        return Sandbox().checkpoint(checkpoint, folder).parameters
 
     with ThreadPoolExecutor(3) as pool:
         assert list(pool.map(read, range(3))) == [8, 8, 8]

@@ -26,7 +26,7 @@ from tests.unit.app.api.http.test_problems import check_problem, no_room_for_the
 
 def test_alive_and_ready(bench: Bench) -> None:
     """A server with database, broker and space is ready; no key is needed to ask."""
-    bench.core.keys.create("ann")
+    bench.backend.keys.create("ann")
     assert bench.client.get("/livez").json() == {"status": "ok"}
     ready = bench.from_address("10.0.0.7").get("/readyz")
     assert ready.json() == {"status": "ok", "checks": {"database": "ok", "broker": "ok", "disk": "ok"}, "workers": 0}
@@ -57,7 +57,7 @@ def test_database_that_has_no_space(bench: Bench) -> None:
     def refuse(*_: object) -> None:
         raise no_room_for_the_log_index()
 
-    event.listen(bench.core.database.engine, "do_connect", refuse)
+    event.listen(bench.backend.database.engine, "do_connect", refuse)
 
     problem = check_problem(bench.client.get("/readyz"), 503, "not_ready")
 
@@ -86,12 +86,12 @@ def test_catalogue(bench: Bench) -> None:
             assert set(row) == {"name", "summary", "source", "parameters"}
             assert row["summary"]
             assert row["source"]
-    assert catalogue["limits"]["max_upload_bytes"] == bench.core.settings.max_upload_bytes
+    assert catalogue["limits"]["max_upload_bytes"] == bench.backend.settings.max_upload_bytes
 
 
 def test_catalogue_needs_a_key_where_there_are_keys(bench: Bench) -> None:
     """The catalogue is part of /v1."""
-    bench.core.keys.create("ann")
+    bench.backend.keys.create("ann")
     assert bench.client.get("/v1/catalogue").status_code == 401
 
 

@@ -29,7 +29,7 @@ def ended_job(bench: Bench) -> str:
     """A job with events of several kinds, ended."""
     job = claim(bench, add_job(bench))
     rows: list[Any] = [("phase", {"phase": "finetune"}), ("progress", {"progress": 0.5}), ("log", {"log": "a\nb"})]
-    bench.core.lifecycle.report(job.id, job.attempt, rows, phase="finetune", progress=0.5)
+    bench.backend.lifecycle.report(job.id, job.attempt, rows, phase="finetune", progress=0.5)
     add_point(bench, job)
     finish(bench, job, selected=0)
     return job.id
@@ -76,7 +76,7 @@ def test_stream_follows_a_running_job(bench: Bench) -> None:
     answers: list[str] = []
     reader = threading.Thread(target=lambda: answers.append(bench.client.get(f"/v1/jobs/{job.id}/events").text))
     reader.start()
-    bench.core.lifecycle.report(job.id, job.attempt, [("phase", {"phase": "prune"})], phase="prune")
+    bench.backend.lifecycle.report(job.id, job.attempt, [("phase", {"phase": "prune"})], phase="prune")
     finish(bench, job, selected=0)
     reader.join(30)
     assert [row["event"] for row in parse(answers[0])] == ["status", "status", "phase", "status"]
@@ -100,7 +100,7 @@ def test_silent_stream_pings(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> N
 
     async def until_ping() -> list[bytes]:
         seen = []
-        async for chunk in event_stream(bench.core, job.id, 0):
+        async for chunk in event_stream(bench.backend, job.id, 0):
             seen.append(chunk)
             if chunk.startswith(b":"):
                 finish(bench, job, selected=0)
@@ -148,18 +148,18 @@ def test_wait_answers_at_a_change(bench: Bench, change: str) -> None:
         nonlocal looks
         looks += 1
         if looks == 1:
-            bench.core.lifecycle.report(job.id, job.attempt, progress=0.5)
+            bench.backend.lifecycle.report(job.id, job.attempt, progress=0.5)
         elif change == "phase":
-            bench.core.lifecycle.report(job.id, job.attempt, phase="prune")
+            bench.backend.lifecycle.report(job.id, job.attempt, phase="prune")
         elif change == "end":
             finish(bench, job, Status.FAILED, code="x", detail="y")
         elif change == "status":
-            bench.core.lifecycle.request_cancel(job.id)
+            bench.backend.lifecycle.request_cancel(job.id)
         else:
-            bench.core.jobs.mark_deleted(job.id)
+            bench.backend.jobs.mark_deleted(job.id)
         return False
 
-    seen = asyncio.run(wait_for_change(bench.core, job, 60, gone))
+    seen = asyncio.run(wait_for_change(bench.backend, job, 60, gone))
     assert looks == 2
     assert change == "delete" or (seen.status, seen.phase) != (job.status, job.phase)
 
@@ -184,7 +184,7 @@ def test_log_is_empty_before_the_start(bench: Bench) -> None:
 def test_log_is_read_on_from_where_one_was(bench: Bench) -> None:
     """A range gives what came after."""
     job = add_job(bench)
-    folder = bench.core.settings.jobs_dir / job.id
+    folder = bench.backend.settings.jobs_dir / job.id
     folder.mkdir(parents=True)
     (folder / "log.txt").write_text("first\nsecond ü\n", "utf-8")
     url = f"/v1/jobs/{job.id}/logs"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.launch import bound
+from app.core.launch import bound_command
 from app.up.child import Child, Program
 from tests.processes import until
 
@@ -113,10 +113,10 @@ def test_a_log_stays_small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_is_bound_ends_with_its_parent() -> None:
     """Even where the parent is killed."""
     code = (
-        "import subprocess, sys; from app.core.launch import bound;"
-        "child = subprocess.Popen(bound(['sleep', '300'])); print(child.pid, flush=True); child.wait()"
+        "import subprocess, sys; from app.core.launch import bound_command;"
+        "child = subprocess.Popen(bound_command(['sleep', '300'])); print(child.pid, flush=True); child.wait()"
     )
-    parent = subprocess.Popen(bound([sys.executable, "-c", code]), stdout=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(bound_command([sys.executable, "-c", code]), stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
     child = int(parent.stdout.readline())
 

@@ -14,11 +14,11 @@ from app.core.blobs import LocalBlobs
 from app.core.db.engine import Database
 from app.core.idempotency import IdempotencyKeys
 from app.core.jobs import End, Job, JobEvents, JobFolder, JobPoints, Jobs, Lifecycle, NewJob, PointRow
-from app.core.objects import NewObject, Objects, StoredObject
 from app.core.outbox import Outbox
 from app.core.queue import MemoryQueue
 from app.core.settings import Settings
 from app.core.states import Status
+from app.core.uploaded_files import NewUploadedFile, UploadedFile, UploadedFiles
 from worker.maintain.retention import BLOB_SECONDS, SCRATCH_SECONDS, Retention
 
 LATER = timedelta(days=30)
@@ -62,9 +62,9 @@ def _age(path: Path, seconds: float) -> None:
     os.utime(path, (moment, moment))
 
 
-def _checkpoint(database: Database, blob: str, retention_days: float = 0.0) -> StoredObject:
-    objects = Objects.checkpoints(database, retention_days=retention_days)
-    return objects.create(NewObject("local", "net.pt", blob, 1, {}, blob))
+def _checkpoint(database: Database, blob: str, retention_days: float = 0.0) -> UploadedFile:
+    objects = UploadedFiles.checkpoints(database, retention_days=retention_days)
+    return objects.create(NewUploadedFile("local", "net.pt", blob, 1, {}, blob))
 
 
 def _ended(jobs: Jobs, lifecycle: Lifecycle) -> Job:
@@ -102,10 +102,10 @@ def test_the_blob_of_a_deleted_object_goes_unless_another_has_the_same(
     """Content is stored once for all who uploaded it."""
     blob = store("shared")
     first, second = _checkpoint(database, blob), _checkpoint(database, blob)
-    Objects.checkpoints(database).mark_deleted(first.id)
+    UploadedFiles.checkpoints(database).mark_deleted(first.id)
     clean()
     assert list(blobs.digests()) == [blob]
-    Objects.checkpoints(database).mark_deleted(second.id)
+    UploadedFiles.checkpoints(database).mark_deleted(second.id)
     clean()
     assert list(blobs.digests()) == []
 
@@ -114,7 +114,7 @@ def test_objects_expire_unless_a_job_needs_them(
     clean: Callable[..., None], store: Callable[[str], str], database: Database, jobs: Jobs, lifecycle: Lifecycle
 ) -> None:
     """They are marked as deleted, and their rows stay."""
-    objects = Objects.checkpoints(database)
+    objects = UploadedFiles.checkpoints(database)
     expiring = _checkpoint(database, store("one"), retention_days=1)
     used = _checkpoint(database, store("two"), retention_days=1)
     for_ever = _checkpoint(database, store("three"))

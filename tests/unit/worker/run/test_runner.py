@@ -12,8 +12,8 @@ import pytest
 from app.core.blobs import LocalBlobs
 from app.core.db.engine import Database
 from app.core.jobs import Job, JobFolder, JobPoints, Jobs, Lifecycle, NewJob
-from app.core.objects import NewObject, Objects
 from app.core.settings import Settings
+from app.core.uploaded_files import NewUploadedFile, UploadedFiles
 from cnet.bundle import open_bundle
 from cnet.formats.canonical import write_canonical
 from cnet.weights import Tensor, Weights
@@ -27,7 +27,7 @@ def _checkpoint(settings: Settings, database: Database) -> str:
     path = settings.data_dir / "weights.safetensors"
     write_canonical(path, Weights.select([Tensor("w", "float32", values)]))
     blob = LocalBlobs(settings.blobs_dir).put_file(path)
-    return Objects.checkpoints(database).create(NewObject("local", "w.pt", blob, 1, {}, blob)).id
+    return UploadedFiles.checkpoints(database).create(NewUploadedFile("local", "w.pt", blob, 1, {}, blob)).id
 
 
 def _claimed(database: Database, checkpoint: str, **spec: Any) -> Job:
@@ -95,7 +95,7 @@ def test_a_run_that_is_fenced_records_nothing(settings: Settings, database: Data
 
 def test_a_checkpoint_that_is_gone_fails_the_job(settings: Settings, database: Database, checkpoint: str) -> None:
     """The detail says what to do."""
-    stored = Objects.checkpoints(database).get(checkpoint)
+    stored = UploadedFiles.checkpoints(database).get(checkpoint)
     assert stored is not None
     LocalBlobs(settings.blobs_dir).delete(stored.blob)
     job = _claimed(database, checkpoint)

@@ -127,12 +127,12 @@ def test_file_name_is_a_label(bench: Bench, given: str, kept: str | None) -> Non
 
 def test_sweep_removes_only_what_nobody_uses(begin: Start) -> None:
     """Folders of a server that was killed are removed at the next start; those in use stay."""
-    from app.api.scratch import sweep, workspace
+    from app.api.request_folder import remove_abandoned_folders, request_folder
 
     bench = begin()
-    root = bench.core.settings.scratch_dir
+    root = bench.backend.settings.scratch_dir
     (root / "request-dead").mkdir(parents=True)
-    with workspace(root) as used:
-        assert sweep(root) == 1
+    with request_folder(root) as used:
+        assert remove_abandoned_folders(root) == 1
         assert used.exists()
     assert bench.leftovers() == []

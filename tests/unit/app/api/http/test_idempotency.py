@@ -120,6 +120,6 @@ def test_what_fails_after_the_commit_makes_no_second_job(begin: Start, monkeypat
 
 def test_owners_have_their_own_keys(bench: Bench) -> None:
     """The same key of two owners names two requests."""
-    ticket = bench.core.idempotency.begin("ann", "k-1", "0" * 64, 60)
+    ticket = bench.backend.idempotency.begin("ann", "k-1", "0" * 64, 60)
     assert isinstance(ticket, Ticket)
     assert bench.client.post("/v1/jobs", json=spec(bench), headers=KEY).status_code == 202

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from app.api.http.documents import JOB_EXAMPLE
+from app.api.http.openapi import JOB_EXAMPLE
 from app.api.reference.markup import tag as element
 from app.api.reference.markup import text_of
 from app.api.reference.page import render

@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 from app.core.db.engine import Database
-from app.core.objects import NewObject, Objects
+from app.core.uploaded_files import NewUploadedFile, UploadedFiles
 from tests.unit.app.core.conftest import HeldClock
 
-NEW = NewObject("ann", "m.npz", "0" * 64, 10, {"tensors": []}, "1" * 64)
+NEW = NewUploadedFile("ann", "m.npz", "0" * 64, 10, {"tensors": []}, "1" * 64)
 
 
 def test_object_reads_back_as_made(sqlite: Database, clock: HeldClock) -> None:
     """What was created is what is found."""
-    objects = Objects.checkpoints(sqlite, clock)
+    objects = UploadedFiles.checkpoints(sqlite, clock)
     made = objects.create(NEW)
     assert made.id.startswith("ckpt_")
     assert objects.get(made.id) == made
@@ -22,13 +22,13 @@ def test_object_reads_back_as_made(sqlite: Database, clock: HeldClock) -> None:
 
 def test_kinds_are_apart(sqlite: Database) -> None:
     """A checkpoint is no data set."""
-    made = Objects.checkpoints(sqlite).create(NEW)
-    assert Objects.datasets(sqlite).get(made.id) is None
+    made = UploadedFiles.checkpoints(sqlite).create(NEW)
+    assert UploadedFiles.datasets(sqlite).get(made.id) is None
 
 
 def test_owners_are_apart(sqlite: Database) -> None:
     """Another owner finds nothing."""
-    objects = Objects.datasets(sqlite)
+    objects = UploadedFiles.datasets(sqlite)
     made = objects.create(NEW)
     assert objects.get(made.id, "ann") == made
     assert objects.get(made.id, "bob") is None
@@ -37,7 +37,7 @@ def test_owners_are_apart(sqlite: Database) -> None:
 
 def test_list_is_newest_first_and_goes_on(sqlite: Database) -> None:
     """A list continues after an id."""
-    objects = Objects.datasets(sqlite)
+    objects = UploadedFiles.datasets(sqlite)
     made = sorted((objects.create(NEW).id for _ in range(3)), reverse=True)
     assert [row.id for row in objects.find("ann", 2)] == made[:2]
     assert [row.id for row in objects.find("ann", 2, made[1])] == made[2:]
@@ -45,7 +45,7 @@ def test_list_is_newest_first_and_goes_on(sqlite: Database) -> None:
 
 def test_deleted_object_is_not_listed(sqlite: Database, clock: HeldClock) -> None:
     """It is still readable by id, with its time of deletion."""
-    objects = Objects.datasets(sqlite, clock)
+    objects = UploadedFiles.datasets(sqlite, clock)
     made = objects.create(NEW)
     objects.mark_deleted(made.id)
     assert objects.find("ann", 10) == []
@@ -56,5 +56,5 @@ def test_deleted_object_is_not_listed(sqlite: Database, clock: HeldClock) -> Non
 
 def test_retention_sets_the_end(sqlite: Database, clock: HeldClock) -> None:
     """With a retention, objects expire so many days after."""
-    made = Objects.datasets(sqlite, clock, retention_days=1.5).create(NEW)
+    made = UploadedFiles.datasets(sqlite, clock, retention_days=1.5).create(NEW)
     assert made.expires_at == clock.now + timedelta(days=1.5)

@@ -16,7 +16,7 @@ _PREFIX = "request-"
 
 
 @contextmanager
-def workspace(root: Path) -> Iterator[Path]:
+def request_folder(root: Path) -> Iterator[Path]:
     """A fresh folder below ``root``, removed at the end whatever happens. Its lock says that it is in use."""
     root.mkdir(parents=True, exist_ok=True)
     folder, descriptor = _locked_folder(root)
@@ -27,7 +27,7 @@ def workspace(root: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def sweep(root: Path) -> int:
+def remove_abandoned_folders(root: Path) -> int:
     """Remove folders whose process is gone; returns how many. Those of living processes are locked, and stay."""
     removed = 0
     for folder in root.glob(f"{_PREFIX}*"):
@@ -48,7 +48,7 @@ def sweep(root: Path) -> int:
 
 
 def _locked_folder(root: Path) -> tuple[Path, int]:
-    """A fresh folder and the descriptor that holds its lock; another one where a sweep was faster than the lock."""
+    """Make a folder and lock it; start again where another process removed it before the lock."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
         descriptor = os.open(folder, os.O_RDONLY)
@@ -58,7 +58,7 @@ def _locked_folder(root: Path) -> tuple[Path, int]:
         os.close(descriptor)
 
 
-def check_space(root: Path, needed: int, reserve: int) -> None:
+def require_free_space(root: Path, needed: int, reserve: int) -> None:
     """Raise StorageFullError where ``needed`` more bytes would leave less than ``reserve`` free."""
     if free_bytes(root) < needed + reserve:
         raise StorageFullError("the server has no space left for this; delete objects that are not needed any more")

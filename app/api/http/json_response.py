@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 
-def json_answer(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response; models may stand anywhere in ``content``. NaN and infinity are refused, not written."""
     text = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_plain)
     return Response(text.encode("utf-8", "replace"), status, headers=headers, media_type="application/json")

@@ -15,7 +15,7 @@ from app.core.ids import new_id
 
 
 @dataclass(frozen=True)
-class NewObject:
+class NewUploadedFile:
     """What is known of an upload after the box has read it."""
 
     owner: str
@@ -27,7 +27,7 @@ class NewObject:
 
 
 @dataclass(frozen=True)
-class StoredObject:
+class UploadedFile:
     """A row of ``checkpoints`` or ``datasets``."""
 
     id: str
@@ -42,13 +42,13 @@ class StoredObject:
     deleted_at: datetime | None
 
     @classmethod
-    def from_row(cls, row: RowMapping) -> StoredObject:
+    def from_row(cls, row: RowMapping) -> UploadedFile:
         """An object from a row of its table."""
         return cls(**row)
 
 
-class Objects:
-    """One kind of uploaded object: ``Objects.checkpoints(...)`` or ``Objects.datasets(...)``."""
+class UploadedFiles:
+    """One kind of uploaded object: ``UploadedFiles.checkpoints(...)`` or ``UploadedFiles.datasets(...)``."""
 
     def __init__(self, database: Database, table: Table, prefix: str, clock: Clock, retention_days: float) -> None:
         self._database = database
@@ -58,19 +58,19 @@ class Objects:
         self._retention = timedelta(days=retention_days) if retention_days else None
 
     @classmethod
-    def checkpoints(cls, database: Database, clock: Clock = utc_now, retention_days: float = 0.0) -> Objects:
+    def checkpoints(cls, database: Database, clock: Clock = utc_now, retention_days: float = 0.0) -> UploadedFiles:
         """The checkpoints."""
         return cls(database, checkpoints, "ckpt", clock, retention_days)
 
     @classmethod
-    def datasets(cls, database: Database, clock: Clock = utc_now, retention_days: float = 0.0) -> Objects:
+    def datasets(cls, database: Database, clock: Clock = utc_now, retention_days: float = 0.0) -> UploadedFiles:
         """The data sets."""
         return cls(database, datasets, "ds", clock, retention_days)
 
-    def create(self, new: NewObject) -> StoredObject:
+    def create(self, new: NewUploadedFile) -> UploadedFile:
         """Add one."""
         now = self._clock()
-        stored = StoredObject(
+        stored = UploadedFile(
             id=new_id(self._prefix),
             owner=new.owner,
             filename=new.filename,
@@ -86,23 +86,23 @@ class Objects:
             connection.execute(insert(self._table).values(**stored.__dict__))
         return stored
 
-    def get(self, object_id: str, owner: str | None = None) -> StoredObject | None:
+    def get(self, object_id: str, owner: str | None = None) -> UploadedFile | None:
         """The object, also when deleted or expired (see its fields); with ``owner``, only that owner's."""
         query = select(self._table).where(self._table.c.id == object_id)
         if owner is not None:
             query = query.where(self._table.c.owner == owner)
         with self._database.read() as connection:
             row = connection.execute(query).mappings().first()
-        return StoredObject.from_row(row) if row else None
+        return UploadedFile.from_row(row) if row else None
 
-    def find(self, owner: str, limit: int, after: str | None = None) -> list[StoredObject]:
+    def find(self, owner: str, limit: int, after: str | None = None) -> list[UploadedFile]:
         """An owner's objects that are not deleted, newest first, older than ``after``."""
         query = select(self._table).where(self._table.c.owner == owner, self._table.c.deleted_at.is_(None))
         if after is not None:
             query = query.where(self._table.c.id < after)
         query = query.order_by(self._table.c.id.desc()).limit(limit)
         with self._database.read() as connection:
-            return [StoredObject.from_row(row) for row in connection.execute(query).mappings()]
+            return [UploadedFile.from_row(row) for row in connection.execute(query).mappings()]
 
     def mark_deleted(self, object_id: str) -> None:
         """Hide it. The reaper removes the blob once nothing refers to it."""

@@ -14,16 +14,16 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.container import Container
+from app.api.backend import Backend
 from app.api.http.bodies import Received, receive_file
 from app.api.http.errors import UnprocessableError
 from app.api.http.filenames import label
 from app.api.http.idempotency import QUICK, Keeper, idempotent
 from app.api.http.pagination import ID_PATTERN
-from app.api.scratch import workspace
+from app.api.request_folder import request_folder
 from app.core.clock import utc_now
 from app.core.errors import GoneError, NotFoundError
-from app.core.objects import NewObject, Objects, StoredObject
+from app.core.uploaded_files import NewUploadedFile, UploadedFile, UploadedFiles
 
 _ID = re.compile(ID_PATTERN)
 
@@ -38,7 +38,7 @@ class UploadQuery(BaseModel):
 
 
 @dataclass(frozen=True)
-class Intake:
+class UploadReader:
     """How one kind of upload is read.
 
     Attributes:
@@ -48,12 +48,12 @@ class Intake:
         check_name: raises where the file's name says that it cannot be used.
     """
 
-    objects: Objects
+    objects: UploadedFiles
     read: Callable[[Path, Path], tuple[Path, dict[str, Any]]]
     check_name: Callable[[str], None] | None = None
 
 
-def find(objects: Objects, kind: str, object_id: str, owner: str) -> StoredObject:
+def get_uploaded_file(objects: UploadedFiles, kind: str, object_id: str, owner: str) -> UploadedFile:
     """An owner's object.
 
     Raises:
@@ -68,21 +68,26 @@ def find(objects: Objects, kind: str, object_id: str, owner: str) -> StoredObjec
     return stored
 
 
-async def take_in(
-    request: Request, core: Container, owner: str, query: UploadQuery, intake: Intake, show: Callable[..., Response]
+async def accept_upload(
+    request: Request,
+    backend: Backend,
+    owner: str,
+    query: UploadQuery,
+    intake: UploadReader,
+    show: Callable[..., Response],
 ) -> Response:
     """Receive an upload, check it, read it in the box, keep its canonical form; ``show`` makes the answer."""
-    settings = core.settings
-    with workspace(settings.scratch_dir) as folder:
+    settings = backend.settings
+    with request_folder(settings.scratch_dir) as folder:
         received = await receive_file(request, folder, settings)
 
         async def produce(_: Keeper) -> Response:
             _check(received, query.sha256)
-            stored = await run_sync(_keep, core, owner, query, intake, received, limiter=core.heavy)
+            stored = await run_sync(_keep, backend, owner, query, intake, received, limiter=backend.heavy_work)
             return show(stored)
 
         patience = 2 * settings.box_timeout_seconds + QUICK  # another file may have to be read first
-        return await idempotent(request, core, owner, received.sha256, produce, patience)
+        return await idempotent(request, backend, owner, received.sha256, produce, patience)
 
 
 def _check(received: Received, sha256: str | None) -> None:
@@ -95,16 +100,16 @@ def _check(received: Received, sha256: str | None) -> None:
         )
 
 
-def _keep(core: Container, owner: str, query: UploadQuery, intake: Intake, received: Received) -> StoredObject:
+def _keep(backend: Backend, owner: str, query: UploadQuery, intake: UploadReader, received: Received) -> UploadedFile:
     filename = label(query.filename if query.filename is not None else received.filename)
     if filename is not None and intake.check_name is not None:
         intake.check_name(filename)
     target = received.path.parent / "canonical"
     target.mkdir()
     canonical, manifest = intake.read(received.path, target)
-    blob = core.blobs.put_file(canonical)
+    blob = backend.blobs.put_file(canonical)
     return intake.objects.create(
-        NewObject(
+        NewUploadedFile(
             owner=owner,
             filename=filename,
             sha256=received.sha256,

@@ -9,8 +9,8 @@ from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 from starlette.responses import Response
 
+from app.api.http.file_response import Download, send_file
 from app.api.http.filenames import attachment, label
-from app.api.http.files import Download, send_file
 from app.api.http.problems import handle_known
 from app.core.errors import ServiceError
 

@@ -6,34 +6,34 @@ from dataclasses import dataclass
 
 from anyio import CapacityLimiter
 
-from app.api.sandbox import Box, BoxLimits
+from app.api.sandbox import Sandbox, SandboxLimits
 from app.core.blobs import BlobStore, LocalBlobs
 from app.core.db.engine import Database
 from app.core.idempotency import IdempotencyKeys
 from app.core.jobs import JobEvents, JobPoints, Jobs, Lifecycle
 from app.core.keys import ApiKeys
-from app.core.objects import Objects
 from app.core.outbox import Outbox
 from app.core.queue import JobQueue
 from app.core.settings import Settings
+from app.core.uploaded_files import UploadedFiles
 
 _HEAVY = 2  # files that are read or decoded at once: each costs memory and a core
 
 
 @dataclass(frozen=True)
-class Container:
+class Backend:
     """Adapters and limits. Everything in it may be used from several threads."""
 
     settings: Settings
     database: Database
     queue: JobQueue
     blobs: BlobStore
-    box: Box
-    heavy: CapacityLimiter
+    sandbox: Sandbox
+    heavy_work: CapacityLimiter
     keys: ApiKeys
     idempotency: IdempotencyKeys
-    checkpoints: Objects
-    datasets: Objects
+    checkpoints: UploadedFiles
+    datasets: UploadedFiles
     jobs: Jobs
     lifecycle: Lifecycle
     events: JobEvents
@@ -41,7 +41,7 @@ class Container:
     outbox: Outbox
 
     @classmethod
-    def create(cls, settings: Settings, queue: JobQueue | None = None) -> Container:
+    def create(cls, settings: Settings, queue: JobQueue | None = None) -> Backend:
         """Everything by the settings; ``queue`` stands in for the broker that they name. Connects to nothing yet."""
         database, days = Database(settings.database), settings.retention_days
         sender = queue or _celery(settings)
@@ -50,12 +50,12 @@ class Container:
             database=database,
             queue=sender,
             blobs=LocalBlobs(settings.blobs_dir),
-            box=Box(_limits(settings)),
-            heavy=CapacityLimiter(_HEAVY),
+            sandbox=Sandbox(_limits(settings)),
+            heavy_work=CapacityLimiter(_HEAVY),
             keys=ApiKeys(database),
             idempotency=IdempotencyKeys(database),
-            checkpoints=Objects.checkpoints(database, retention_days=days),
-            datasets=Objects.datasets(database, retention_days=days),
+            checkpoints=UploadedFiles.checkpoints(database, retention_days=days),
+            datasets=UploadedFiles.datasets(database, retention_days=days),
             jobs=Jobs(database, retention_days=days),
             lifecycle=Lifecycle(database),
             events=JobEvents(database),
@@ -68,8 +68,8 @@ class Container:
         self.database.close()
 
 
-def _limits(settings: Settings) -> BoxLimits:
-    return BoxLimits(memory=settings.box_memory_bytes, seconds=int(settings.box_timeout_seconds) or 1)
+def _limits(settings: Settings) -> SandboxLimits:
+    return SandboxLimits(memory=settings.box_memory_bytes, seconds=int(settings.box_timeout_seconds) or 1)
 
 
 def _celery(settings: Settings) -> JobQueue:
