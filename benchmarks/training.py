@@ -28,7 +28,7 @@ import numpy as np
 import torch
 
 from cnet.data import Dataset
-from cnet.methods import METHODS, Method, Moment
+from cnet.methods import METHODS, Method, MethodHooks, StepContext
 from cnet.models import ARCHITECTURES
 from cnet.observer import Silent
 from cnet.training.batches import Images
@@ -46,12 +46,21 @@ LAMBDA = 0.045
 class Concatenated(Method):
     """The loss as one would write it first: all weights copied into one vector, and autograd for the rest."""
 
-    steady: ClassVar[bool] = True
     name: Literal["concatenated"] = "concatenated"
 
-    def penalty(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> torch.Tensor | None:
-        """λ ‖w‖₁/‖w‖₂ of the concatenation."""
-        del moment
+    def hooks(self) -> MethodHooks:
+        """The loss in PyTorch."""
+        return ConcatenatedHooks(self)
+
+
+class ConcatenatedHooks(MethodHooks):
+    """Adds λ ‖w‖₁/‖w‖₂ of the concatenation."""
+
+    recordable: ClassVar[bool] = True
+
+    def penalty(self, weights: Mapping[str, torch.nn.Parameter], context: StepContext) -> torch.Tensor | None:
+        """λ ‖w‖₁/‖w‖₂ of the concatenation, a scalar."""
+        del context
         vector = torch.cat([weight.reshape(-1) for weight in weights.values()])
         loss: torch.Tensor = LAMBDA * vector.norm(1) / vector.norm(2)
         return loss
@@ -86,7 +95,7 @@ class Stepper:
         self.loop: Loop = trainer._loop(module, weights, stage, Free())
         if compiled:
             module.forward = _compiled_whole(module)
-        self.loop.hooks.begin(0)
+        self.loop.method.begin_epoch(0)
         self._optimizer = make_optimizer(trainer.training.optimizer, module.parameters())
         tally = Tally(self.images.x.device)
         self.loop.steps.begin(partial(self.loop._gradients, self._optimizer, tally))
@@ -140,7 +149,7 @@ def check(stepper: Stepper) -> float:
     for name in ("cnet", "concatenated"):
         method = VARIANTS[name]
         assert method is not None
-        penalty = method.penalty(weights, Moment(0, 1))
+        penalty = method.hooks().penalty(weights, StepContext(0, 1))
         assert penalty is not None
         values.append(penalty.item())
         gradients.append(torch.cat([g.reshape(-1) for g in torch.autograd.grad(penalty, list(weights.values()))]))

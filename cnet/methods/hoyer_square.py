@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from cnet.methods._base import METHODS
-from cnet.methods._fixed import FixedStrength, Strength
-
-if TYPE_CHECKING:
-    import torch
+from cnet.methods._fixed_strength import FixedStrength, Strength
+from cnet.methods.hooks import MethodHooks
 
 
 @METHODS.register("hoyer_square")
 class HoyerSquare(FixedStrength):
     """Adds λ Σᵢ ‖wᵢ‖₁²/‖wᵢ‖₂² over the tensors: a smooth count of the weights that matter, 1 to n a tensor.
 
-    A tensor of zeros adds nothing. DeepHoyer's code counts biases in too on MNIST; here they are left alone.
+    A tensor of zeros adds nothing. On MNIST the authors' code also counts biases; here only compressible tensors count.
     """
 
     summary: ClassVar[str] = "Squared ratio of L1 to L2 norm, summed over the layers."
@@ -29,10 +27,8 @@ class HoyerSquare(FixedStrength):
     name: Literal["hoyer_square"] = "hoyer_square"
     lambda_: Strength = Field(default=1e-4, alias="lambda", description="λ, for the sum over the layers.")
 
-    def total(self, weights: tuple[torch.Tensor, ...]) -> torch.Tensor:
-        """Σ (‖wᵢ‖₁/‖wᵢ‖₂)²."""
-        import torch
+    def hooks(self) -> MethodHooks:
+        """The penalty in PyTorch."""
+        from cnet.methods.losses.fixed_strength import HoyerSquareHooks
 
-        from cnet.methods.losses.compressibility import compressibility
-
-        return torch.stack([compressibility((weight,)) for weight in weights]).square().sum()
+        return HoyerSquareHooks(self)

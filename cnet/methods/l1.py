@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from cnet.methods._base import METHODS
-from cnet.methods._fixed import FixedStrength, Strength
-
-if TYPE_CHECKING:
-    import torch
+from cnet.methods._fixed_strength import FixedStrength, Strength
+from cnet.methods.hooks import MethodHooks
 
 
 @METHODS.register("l1")
@@ -25,8 +23,8 @@ class L1(FixedStrength):
     name: Literal["l1"] = "l1"
     lambda_: Strength = Field(default=1e-5, alias="lambda", description="λ, for the sum over all weights.")
 
-    def total(self, weights: tuple[torch.Tensor, ...]) -> torch.Tensor:
-        """Σ|w|."""
-        import torch
+    def hooks(self) -> MethodHooks:
+        """The penalty in PyTorch."""
+        from cnet.methods.losses.fixed_strength import L1Hooks
 
-        return torch.stack(torch._foreach_norm(list(weights), 1)).sum()
+        return L1Hooks(self)

@@ -1,16 +1,14 @@
-"""L2: the sum of squares, or weight decay as a part of the loss."""
+"""L2: the sum of squares, which is weight decay as a part of the loss."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from cnet.methods._base import METHODS
-from cnet.methods._fixed import FixedStrength, Strength
-
-if TYPE_CHECKING:
-    import torch
+from cnet.methods._fixed_strength import FixedStrength, Strength
+from cnet.methods.hooks import MethodHooks
 
 
 @METHODS.register("l2")
@@ -25,8 +23,8 @@ class L2(FixedStrength):
     name: Literal["l2"] = "l2"
     lambda_: Strength = Field(default=1e-4, alias="lambda", description="λ, for the sum of squares of all weights.")
 
-    def total(self, weights: tuple[torch.Tensor, ...]) -> torch.Tensor:
-        """Σw²."""
-        import torch
+    def hooks(self) -> MethodHooks:
+        """The penalty in PyTorch."""
+        from cnet.methods.losses.fixed_strength import L2Hooks
 
-        return torch.stack(torch._foreach_norm(list(weights), 2)).square().sum()
+        return L2Hooks(self)

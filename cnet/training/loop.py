@@ -15,8 +15,8 @@ from cnet.errors import TrainingError
 from cnet.methods.losses.compressibility import compressibility
 from cnet.observer import Observer, check_stop
 from cnet.training import state
+from cnet.training.applied_method import AppliedMethod
 from cnet.training.batches import Images, batch_count, epoch_batches, generator
-from cnet.training.hooks import Hooks
 from cnet.training.optimize import learning_rate, make_optimizer
 from cnet.training.recover import Free
 from cnet.training.replay import Steps
@@ -38,7 +38,7 @@ class Loop:
         stage: what to do.
         observer: told of each epoch, asked before each batch whether to stop.
         pinning: what ties the weights down.
-        hooks: the stage's method, at work on the module.
+        method: the stage's method, applied to the module.
         task: what the net is to learn.
         steps: how the work of a step reaches the device.
 
@@ -50,7 +50,7 @@ class Loop:
     stage: Stage
     observer: Observer
     pinning: Free
-    hooks: Hooks
+    method: AppliedMethod
     task: Task
     steps: Steps
 
@@ -67,7 +67,7 @@ class Loop:
 
         """
         training, file = self.stage.training, self.stage.state
-        optimizer = make_optimizer(training.optimizer, self.pinning.parameters(self.module), self.hooks.parameters())
+        optimizer = make_optimizer(training.optimizer, self.pinning.parameters(self.module), self.method.parameters())
         first = self._resume(optimizer, identity)
         for epoch in range(first, training.epochs):
             try:
@@ -77,7 +77,7 @@ class Loop:
             if file is not None:
                 state.save(file, identity, self._progress(optimizer, epoch + 1))
         self.pinning.at(1.0)
-        self.hooks.fold()
+        self.method.fold()
         on_fraction(1.0)
 
     def _resume(self, optimizer: torch.optim.Optimizer, identity: str) -> int:
@@ -88,12 +88,12 @@ class Loop:
         self.module.load_state_dict(progress.module)
         optimizer.load_state_dict(progress.optimizer)
         self.pinning.load_state_dict(progress.pinning)
-        self.hooks.load_state_dict(progress.method)
+        self.method.load_state_dict(progress.method)
         self._log(f"resumes after epoch {progress.epochs} of {self.stage.training.epochs}")
         return progress.epochs
 
     def _progress(self, optimizer: torch.optim.Optimizer, epochs: int) -> state.Progress:
-        module, pinning, method = dict(self.module.state_dict()), self.pinning.state_dict(), self.hooks.state_dict()
+        module, pinning, method = dict(self.module.state_dict()), self.pinning.state_dict(), self.method.state_dict()
         return state.Progress(epochs, module, optimizer.state_dict(), pinning, method)
 
     def _log(self, message: str) -> None:
@@ -105,14 +105,14 @@ class Loop:
         count = batch_count(len(self.images), training.batch_size)
         tally = Tally(self.images.x.device)
         self.steps.begin(partial(self._gradients, optimizer, tally))
-        self.hooks.begin(epoch)
+        self.method.begin_epoch(epoch)
         self.pinning.begin()
         self.module.train()
         batches = epoch_batches(self.images, training.batch_size, training.augment, random)
         for index, (x, y) in enumerate(batches):
             check_stop(self.observer)
             _set_rate(optimizer, learning_rate(training, epoch, index / count))
-            self.hooks.at(index / count)
+            self.method.advance(index / count)
             self.pinning.at((epoch + index / count) / training.epochs)
             self._step(optimizer, x, y)
             if index % _LOOK_EVERY == _LOOK_EVERY - 1:
@@ -125,16 +125,16 @@ class Loop:
         self.steps(x, y)
         self.pinning.before_step()
         optimizer.step()
-        self.hooks.after_step()
+        self.method.after_step()
         self.pinning.after_step()
 
     def _gradients(self, optimizer: torch.optim.Optimizer, tally: Tally, x: Tensor, y: Tensor) -> None:
         half = self.stage.training.precision == "bfloat16"
         with torch.autocast(x.device.type, torch.bfloat16, enabled=half):
-            outputs = self.hooks.forward(x)
+            outputs = self.method.forward(x)
         task = self.task.loss(x, outputs.float(), y)
         optimizer.zero_grad(set_to_none=True)
-        tally.add(self.hooks.backward(task), outputs, y)
+        tally.add(self.method.backward(task), outputs, y)
 
     def _totals(self) -> list[Tensor]:
         """Scalars that are finite only where all weights and running statistics are."""
@@ -158,7 +158,7 @@ class Loop:
             "loss": loss,
             "train_accuracy": accuracy,
         }
-        strength = self.hooks.strength()
+        strength = self.method.strength()
         if strength is not None:
             values["lambda"] = strength
         if self.weights:

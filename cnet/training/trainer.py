@@ -19,6 +19,7 @@ from cnet.observer import Observer, Silent
 from cnet.prune import Curvature
 from cnet.symbols import Symbols
 from cnet.training import batches, convert, evaluate
+from cnet.training.applied_method import AppliedMethod
 from cnet.training.batch_norm import merged, reestimate
 from cnet.training.centroids import Shared, sorted_symbols
 from cnet.training.config import Preprocess, Training
@@ -26,7 +27,6 @@ from cnet.training.curvature import fisher_diagonal
 from cnet.training.device import choose_device, laid_out, memory_errors, numerics
 from cnet.training.evaluate import Evaluation
 from cnet.training.gradual import Growing
-from cnet.training.hooks import Hooks
 from cnet.training.loop import Loop, OnFraction
 from cnet.training.recover import Fixed, Free, Pinned
 from cnet.training.replay import Graphs, Replayed, Steps
@@ -211,14 +211,14 @@ class Trainer:
     def _loop(self, module: nn.Module, weights: Weights, stage: Stage, pinning: Free) -> Loop:
         parameters = dict(module.named_parameters(remove_duplicate=False))
         trained = {name: parameters[name] for name in weights.compressible if name in parameters}
-        hooks = Hooks(stage, module, trained)
-        steps = self._steps(module, hooks, stage)
-        return Loop(module, trained, self._images[0], stage, self.observer, pinning, hooks, self._task(stage), steps)
+        method = AppliedMethod(stage, module, trained)
+        steps = self._steps(module, method, stage)
+        return Loop(module, trained, self._images[0], stage, self.observer, pinning, method, self._task(stage), steps)
 
-    def _steps(self, module: nn.Module, hooks: Hooks, stage: Stage) -> Steps:
-        if not (self.replay and hooks.steady and self._device.type == "cuda"):
+    def _steps(self, module: nn.Module, method: AppliedMethod, stage: Stage) -> Steps:
+        if not (self.replay and method.recordable and self._device.type == "cuda"):
             return Steps()
-        parameters = (*module.parameters(), *hooks.parameters())
+        parameters = (*module.parameters(), *method.parameters())
         return Replayed(Graphs(self._device), parameters, lambda text: self.observer.log(f"{stage.name}: {text}"))
 
     def _train_loss(self, weights: Weights, stage: Stage) -> float:

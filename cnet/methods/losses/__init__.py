@@ -1,1 +1,1 @@
-"""Loss terms as torch functions; imported only where a network is trained."""
+"""The PyTorch side of the training methods: loss terms and hooks. Imported only where a network is trained."""

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from benchmarks import training
-from cnet.methods import Method, Moment
+from cnet.methods import Method, MethodHooks, StepContext
 
 SMALL = ["--architecture", "lenet300_100", "--batch-size", "4", "--rounds", "2", "--warmup", "1", "--device", "cpu"]
 
@@ -31,11 +31,19 @@ class Wrong(Method):
 
     name: Literal["wrong"] = "wrong"
 
-    def penalty(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> torch.Tensor | None:
+    def hooks(self) -> MethodHooks:
+        """The wrong loss."""
+        return WrongHooks(self)
+
+
+class WrongHooks(MethodHooks):
+    """Half of the compressibility loss."""
+
+    def penalty(self, weights: Mapping[str, torch.nn.Parameter], context: StepContext) -> torch.Tensor | None:
         """Half of it."""
         right = training.VARIANTS["concatenated"]
         assert right is not None
-        found = right.penalty(weights, moment)
+        found = right.hooks().penalty(weights, context)
         return None if found is None else found / 2
 
 

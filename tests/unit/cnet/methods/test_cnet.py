@@ -9,7 +9,7 @@ import torch
 from pydantic import ValidationError
 
 from cnet.errors import SpecError
-from cnet.methods import METHODS, Moment
+from cnet.methods import METHODS, StepContext
 from cnet.methods.cnet import Cnet
 from cnet.methods.losses.compressibility import compressibility
 
@@ -78,22 +78,22 @@ def test_contradictions_and_unknown_fields_are_refused(given: dict[str, Any]) ->
 
 def test_penalty_is_strength_times_loss_of_the_whole_net() -> None:
     """Eq. alt2."""
-    penalty = method(**{"lambda": 0.5}).penalty(WEIGHTS, Moment(3, 10))
+    penalty = method(**{"lambda": 0.5}).hooks().penalty(WEIGHTS, StepContext(3, 10))
     assert penalty is not None
     assert penalty.item() == pytest.approx(0.5 * compressibility(list(WEIGHTS.values())).item())
 
 
 def test_first_epoch_of_the_ramp_adds_nothing() -> None:
     """λ is 0, so nothing is computed."""
-    assert method(ramp={}).penalty(WEIGHTS, Moment(0, 10)) is None
+    assert method(ramp={}).hooks().penalty(WEIGHTS, StepContext(0, 10)) is None
 
 
 def test_decay_adds_half_of_the_sum_of_squares() -> None:
     """So that its gradient is decay times w; with and without a loss beside it."""
     squares = sum(float(weight.detach().square().sum()) for weight in WEIGHTS.values())
     loss = compressibility(list(WEIGHTS.values())).item()
-    both = method(**{"lambda": 0.5, "decay": 0.1}).penalty(WEIGHTS, Moment(0, 10))
-    alone = method(ramp={}, decay=0.1).penalty(WEIGHTS, Moment(0, 10))
+    both = method(**{"lambda": 0.5, "decay": 0.1}).hooks().penalty(WEIGHTS, StepContext(0, 10))
+    alone = method(ramp={}, decay=0.1).hooks().penalty(WEIGHTS, StepContext(0, 10))
     assert both is not None
     assert alone is not None
     assert both.item() == pytest.approx(0.5 * loss + 0.05 * squares)
@@ -109,7 +109,7 @@ def test_weights_without_a_task_grow_under_the_loss_and_shrink_by_default() -> N
     largest = weights["w"].detach().abs().flatten().argmax()
     outward = {}
     for name, chosen in (("paper", method(**{"lambda": 0.005})), ("default", method())):
-        penalty = chosen.penalty(weights, Moment(0, 10))
+        penalty = chosen.hooks().penalty(weights, StepContext(0, 10))
         assert penalty is not None
         gradient = torch.autograd.grad(penalty, weights["w"])[0] * weights["w"].detach().sign()
         outward[name] = -gradient.flatten()[largest].item()
@@ -119,26 +119,26 @@ def test_weights_without_a_task_grow_under_the_loss_and_shrink_by_default() -> N
 def test_layers_have_their_own_strengths() -> None:
     """Eq. alt1; the first pattern that fits counts, a layer that none fits is left out."""
     layered = method(layers={"a.*": 2.0, "?.weight": 10.0})
-    penalty = layered.penalty(WEIGHTS, Moment(0, 10))
+    penalty = layered.hooks().penalty(WEIGHTS, StepContext(0, 10))
     one, two = (compressibility([weight]).item() for weight in WEIGHTS.values())
     assert penalty is not None
     assert penalty.item() == pytest.approx(2 * one + 10 * two)
     assert layered.strength(0) is None
-    alone = method(layers={"b.*": 1.0}).penalty(WEIGHTS, Moment(0, 10))
+    alone = method(layers={"b.*": 1.0}).hooks().penalty(WEIGHTS, StepContext(0, 10))
     assert alone is not None
     assert alone.item() == pytest.approx(two)
 
 
 def test_a_pattern_that_fits_nothing_is_named() -> None:
     """A misspelt layer must not be a silent 0."""
-    with pytest.raises(SpecError, match=r"'c\.\*' fits no compressible tensor"):
-        method(layers={"c.*": 1.0}).penalty(WEIGHTS, Moment(0, 10))
+    with pytest.raises(SpecError, match=r"'c\.\*' matches no compressible tensor"):
+        method(layers={"c.*": 1.0}).hooks().penalty(WEIGHTS, StepContext(0, 10))
 
 
 def test_none_adds_nothing() -> None:
     """No penalty and no strength."""
     none = METHODS.create("none")
-    assert none.penalty(WEIGHTS, Moment(5, 10)) is None
+    assert none.hooks().penalty(WEIGHTS, StepContext(5, 10)) is None
     assert none.strength(5) is None
 
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from cnet.errors import CheckpointError, SpecError
 from cnet.formats import read_checkpoint
-from cnet.methods._proximal import critical_point, thinned
+from cnet.methods.proximal import critical_point, zero_small_weights
 from cnet.pipeline import Inputs, Outcome, SilentRun, run
 from cnet.weights import Tensor, Weights
 from tests.real_files import real_file
 from tests.unit.cnet.pipeline.small_jobs import weights_spec
 
-Wide = npt.NDArray[np.float64]
+Float64Array = npt.NDArray[np.float64]
 SEEDS = st.integers(0, 2**32 - 1)
 STRENGTHS = st.floats(0.01, 0.9)
 
@@ -31,19 +31,19 @@ def laplace(seed: int, small: float = 1e-3) -> Weights:
     return Weights.select([Tensor(name, "float32", array.astype(np.float32)) for name, array in arrays.items()])
 
 
-def scaled(weights: Weights) -> Wide:
+def scaled(weights: Weights) -> Float64Array:
     """w_net with each tensor divided by its root mean square."""
     parts = [weights[name].values().astype(np.float64).reshape(-1) for name in weights.compressible]
     return np.concatenate([part / np.sqrt(np.mean(part**2)) for part in parts])
 
 
-def objective(v: Wide, given_: Wide, strength: float) -> float:
+def objective(v: Float64Array, given_: Float64Array, strength: float) -> float:
     """F, from its definition."""
     loss = np.abs(v).sum() / np.linalg.norm(v)
     return float(strength * np.sqrt(len(v)) * loss + np.sum((v - given_) ** 2) / 2)
 
 
-def solution(weights: Weights, strength: float) -> tuple[Wide, Wide]:
+def solution(weights: Weights, strength: float) -> tuple[Float64Array, Float64Array]:
     """The critical point v, and v₀."""
     point, start = critical_point(weights, strength), scaled(weights)
     return point.scale * np.sign(start) * np.maximum(np.abs(start) - point.threshold, 0), start
@@ -93,14 +93,14 @@ def test_equal_magnitudes_are_theorem_one() -> None:
     v, start = solution(weights, 0.5)
 
     np.testing.assert_allclose(v, start, rtol=1e-9)
-    assert thinned(weights, 0.5)["w"].data.tobytes() == values.tobytes()
+    assert zero_small_weights(weights, 0.5)["w"].data.tobytes() == values.tobytes()
 
 
 def test_lambda_zero_changes_no_bit() -> None:
     """The identity."""
     weights = laplace(1)
     assert critical_point(weights, 0.0).threshold == 0
-    assert thinned(weights, 0.0).vector().tobytes() == weights.vector().tobytes()
+    assert zero_small_weights(weights, 0.0).vector().tobytes() == weights.vector().tobytes()
 
 
 @given(SEEDS)
@@ -110,7 +110,7 @@ def test_more_lambda_more_zeros_and_those_left_keep_their_values(seed: int) -> N
     weights = laplace(seed)
     vector, before = weights.vector(), np.zeros(len(weights.vector()), np.bool_)
     for strength in (0.1, 0.3, 0.6, 0.9):
-        after = thinned(weights, strength)
+        after = zero_small_weights(weights, strength)
         zero = after.vector() == 0
         assert np.all(zero[before])
         assert zero.sum() > before.sum()
@@ -121,12 +121,12 @@ def test_more_lambda_more_zeros_and_those_left_keep_their_values(seed: int) -> N
 
 def test_layers_of_any_size_are_treated_alike() -> None:
     """A layer a thousand or 1e30 times smaller loses the same weights; one of zeros is left alone."""
-    near, far, least = (thinned(laplace(2, small), 0.5) for small in (1.0, 1e-3, 1e-30))
+    near, far, least = (zero_small_weights(laplace(2, small), 0.5) for small in (1.0, 1e-3, 1e-30))
     assert np.array_equal(near["b"].data == 0, far["b"].data == 0)
     assert np.array_equal(near["b"].data == 0, least["b"].data == 0)
     assert 0 < np.count_nonzero(far["b"].data) < far["b"].size
     zeros = Weights.select([*laplace(2).tensors, Tensor("z", "float32", np.zeros((2, 2), np.float32))])
-    assert thinned(zeros, 0.5)["b"].data.tobytes() == far["b"].data.tobytes()
+    assert zero_small_weights(zeros, 0.5)["b"].data.tobytes() == far["b"].data.tobytes()
 
 
 def test_lambda_means_the_same_for_nets_of_every_size() -> None:
@@ -138,11 +138,11 @@ def test_lambda_means_the_same_for_nets_of_every_size() -> None:
 
 def test_what_has_no_solution_is_refused() -> None:
     """A λ that would leave nothing, and weights that are no numbers."""
-    with pytest.raises(SpecError, match="give a smaller one"):
-        thinned(laplace(0), 900.0)
+    with pytest.raises(SpecError, match="Use a smaller lambda"):
+        zero_small_weights(laplace(0), 900.0)
     broken = Weights.select([Tensor("w", "float32", np.array([[1, np.nan]], np.float32))])
     with pytest.raises(CheckpointError, match="NaN"):
-        thinned(broken, 0.1)
+        zero_small_weights(broken, 0.1)
 
 
 def _job(folder: Path, weights: Weights, strength: float) -> Outcome:
@@ -156,8 +156,8 @@ def test_error_of_a_job_is_against_the_checkpoint(tmp_path: Path) -> None:
     """Not against what the step left: weights that it set to zero count in full."""
     weights = laplace(4, small=1.0)
     point = _job(tmp_path, weights, 0.5).points[0]
-    lost = np.sum((weights.vector() - thinned(weights, 0.5).vector()) ** 2) / weights.compressible_parameters
-    assert point.sparsity == np.mean(thinned(weights, 0.5).vector() == 0) > 0.3
+    lost = np.sum((weights.vector() - zero_small_weights(weights, 0.5).vector()) ** 2) / weights.compressible_parameters
+    assert point.sparsity == np.mean(zero_small_weights(weights, 0.5).vector() == 0) > 0.3
     assert point.mse > lost > 0
 
 

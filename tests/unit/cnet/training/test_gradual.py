@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from cnet.errors import StoppedError
-from cnet.methods import METHODS, Moment
+from cnet.methods import METHODS, StepContext
 from cnet.methods.cnet import Cnet
+from cnet.methods.losses.cnet import CnetHooks
 from cnet.prune import PRUNERS, Gradual
 from cnet.training.gradual import Growing, Rise
 from cnet.training.trainer import Stage
@@ -96,16 +97,24 @@ def test_another_sparsity_is_another_training() -> None:
 
 
 class Listening(Cnet):
-    """Keeps the moments it is asked at."""
+    """The method cnet with hooks that keep the context of each step."""
 
-    def reparametrize(self, weights: Any, moment: Moment) -> dict[str, torch.Tensor]:
-        """Keep the moment."""
+    def hooks(self) -> CnetHooks:
+        """Those that keep it."""
+        return ListeningHooks(self)
+
+
+class ListeningHooks(CnetHooks):
+    """Keep the context of each step in ``CONTEXTS``."""
+
+    def reparametrize(self, weights: Any, context: StepContext) -> dict[str, torch.Tensor]:
+        """Keep the context, replace nothing."""
         del weights
-        MOMENTS.append(moment)
+        CONTEXTS.append(context)
         return {}
 
 
-MOMENTS: list[Moment] = []
+CONTEXTS: list[StepContext] = []
 
 
 def test_the_method_is_held_where_the_fine_tuning_ended() -> None:
@@ -115,4 +124,4 @@ def test_the_method_is_held_where_the_fine_tuning_ended() -> None:
     trainer = small_trainer(observer=observer)
     trainer.train(trainer.initial(0), stage(method=method))
     assert [row["lambda"] for row in observer.metrics] == pytest.approx([0.03] * 4)
-    assert {moment.time for moment in MOMENTS} == {1.0}
+    assert {context.progress for context in CONTEXTS} == {1.0}

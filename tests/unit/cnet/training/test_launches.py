@@ -10,15 +10,15 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from cnet.methods import METHODS, Method
-from cnet.training.hooks import Hooks
+from cnet.methods import METHODS, Method, MethodHooks
+from cnet.training.applied_method import AppliedMethod
 from cnet.training.loop import Tally
 from cnet.training.task import Task
 from cnet.training.trainer import Stage
 from tests.small_training import small_training
 
 META = torch.device("meta")
-STEADY = {name: METHODS.create(name) for name in METHODS.names() if METHODS.create(name).steady} | {
+STEADY = {name: METHODS.create(name) for name in METHODS.names() if METHODS.create(name).hooks().recordable} | {
     "cnet": METHODS.create("cnet", lambda_=0.1),
     "cnet by layers": METHODS.create("cnet", layers={"*": 0.1}),
 }
@@ -50,11 +50,11 @@ def observed(method: Method, layers: int = 1) -> Spy:
         module = nn.Sequential(*blocks, nn.Flatten(), nn.Linear(8 * 16, 4))
         x, y = torch.empty(5, 8, 4, 4), torch.empty(5, dtype=torch.int64)
     weights = {name: value for name, value in module.named_parameters() if value.ndim > 1}
-    hooks = Hooks(Stage("finetune", small_training(), method), module, weights)
+    applied = AppliedMethod(Stage("finetune", small_training(), method), module, weights)
     tally = Tally(META)
     with Spy() as spy:
-        outputs = hooks.forward(x)
-        tally.add(hooks.backward(Task().loss(x, outputs, y)), outputs, y)
+        outputs = applied.forward(x)
+        tally.add(applied.backward(Task().loss(x, outputs, y)), outputs, y)
     return spy
 
 
@@ -69,10 +69,16 @@ def test_a_steady_method_neither_waits_for_the_device_nor_copies_to_it(name: str
 def test_a_method_that_copies_to_the_device_is_seen() -> None:
     """The check above can fail."""
 
-    class Copying(type(STEADY["none"])):  # type: ignore[misc]
-        def penalty(self, weights: Any, moment: Any) -> torch.Tensor:
-            del moment
+    class CopyingHooks(MethodHooks):
+        def penalty(self, weights: Any, context: Any) -> torch.Tensor:
+            del context
             return next(iter(weights.values())).sum() * torch.tensor([2.0]).to(META).sum()
+
+    class Copying(Method):
+        name: str = "copying"
+
+        def hooks(self) -> CopyingHooks:
+            return CopyingHooks(self)
 
     assert observed(Copying()).crossing
 

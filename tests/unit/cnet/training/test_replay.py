@@ -16,14 +16,14 @@ from torch.nn import Parameter
 from cnet.errors import StoppedError
 from cnet.methods import METHODS
 from cnet.models import ARCHITECTURES
+from cnet.training.applied_method import AppliedMethod
 from cnet.training.config import Optimizer
-from cnet.training.hooks import Hooks
 from cnet.training.loop import Tally
 from cnet.training.replay import Action, Replayed, Steps
 from cnet.training.trainer import Stage, Trainer
 from tests.small_training import Recorder, coarse, same_bits, small_dataset, small_trainer, small_training
 
-STEADY = [name for name in METHODS.names() if METHODS.create(name).steady]
+STEADY = [name for name in METHODS.names() if METHODS.create(name).hooks().recordable]
 
 
 class Stencils:
@@ -71,9 +71,9 @@ class Replaying(Trainer):
 
     fails: bool = False
 
-    def _steps(self, module: nn.Module, hooks: Hooks, stage: Stage) -> Steps:
+    def _steps(self, module: nn.Module, method: AppliedMethod, stage: Stage) -> Steps:
         del stage
-        parameters = (*module.parameters(), *hooks.parameters())
+        parameters = (*module.parameters(), *method.parameters())
         return Replayed(Stencils(parameters, fails=self.fails), parameters, self.observer.log)  # type: ignore[arg-type]
 
 

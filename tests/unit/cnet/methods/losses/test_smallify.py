@@ -8,13 +8,14 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from cnet.methods import Moment
+from cnet.methods import StepContext
+from cnet.methods.losses.smallify import SmallifyHooks
 from cnet.methods.smallify import Smallify
 
 
-def method(**given: Any) -> Smallify:
-    """From the JSON form."""
-    return Smallify.model_validate({"name": "smallify", **given})
+def method(**given: Any) -> SmallifyHooks:
+    """The hooks of a method given in its JSON form."""
+    return SmallifyHooks(Smallify.model_validate({"name": "smallify", **given}))
 
 
 def weights() -> dict[str, torch.nn.Parameter]:
@@ -31,7 +32,7 @@ def test_a_trained_net_is_left_as_it_is_at_the_start(gates: str, shape: tuple[in
     assert kept["w/gate"].shape == shape
     assert isinstance(kept["w/gate"], torch.nn.Parameter)
     assert [name for name, value in kept.items() if isinstance(value, torch.nn.Parameter)] == ["w/gate"]
-    assert torch.equal(smallify.reparametrize(net, Moment(0, 1, 0.0, kept))["w"], net["w"])
+    assert torch.equal(smallify.reparametrize(net, StepContext(0, 1, 0.0, kept))["w"], net["w"])
 
 
 def test_the_net_computes_with_gate_times_weight() -> None:
@@ -39,7 +40,7 @@ def test_the_net_computes_with_gate_times_weight() -> None:
     net, smallify = weights(), method()
     kept = smallify.auxiliary(net)
     kept["w/gate"].data[1] = -0.5
-    seen = smallify.reparametrize(net, Moment(0, 1, 0.0, kept))["w"]
+    seen = smallify.reparametrize(net, StepContext(0, 1, 0.0, kept))["w"]
     assert torch.equal(seen[1], -0.5 * net["w"][1])
     seen.sum().backward()
     assert kept["w/gate"].grad is not None
@@ -52,20 +53,20 @@ def test_penalty_is_the_sum_of_the_gates_magnitudes(given: dict[str, Any], stren
     net, smallify = weights(), method(**given)
     kept = smallify.auxiliary(net)
     kept["w/gate"].data.fill_(-0.5)
-    penalty = smallify.penalty(net, Moment(0, 1, 0.0, kept))
+    penalty = smallify.penalty(net, StepContext(0, 1, 0.0, kept))
     assert penalty is not None
     assert penalty.item() == pytest.approx(strength * 0.5 * kept["w/gate"].numel())
-    assert smallify.strength(3) == strength
+    assert smallify.method.strength(3) == strength
 
 
-def run_signs(smallify: Smallify, signs: list[list[float]]) -> dict[str, torch.Tensor]:
+def run_signs(smallify: SmallifyHooks, signs: list[list[float]]) -> dict[str, torch.Tensor]:
     """What is kept after gates of these signs, one row a step."""
     net = weights()
     kept = smallify.auxiliary(net)
     with torch.no_grad():
         for row in signs:
             kept["w/gate"].copy_(torch.tensor(row).reshape(3, 1, 1, 1).where(~kept["w/dead"], torch.tensor(0.0)))
-            smallify.after_step(net, Moment(0, 1, 0.0, kept))
+            smallify.after_step(net, StepContext(0, 1, 0.0, kept))
     return kept
 
 

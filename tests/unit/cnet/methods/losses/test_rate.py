@@ -9,16 +9,17 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from cnet.methods import METHODS, Moment
-from cnet.methods.rate import Rate, expected_bits
+from cnet.methods import METHODS, StepContext
+from cnet.methods.losses.rate import RateHooks, expected_bits
+from cnet.methods.rate import Rate
 from cnet.training.trainer import Stage
 from cnet.weights import Weights
 from tests.small_training import small_trainer, small_training
 
 
-def method(**given: Any) -> Rate:
-    """From the JSON form."""
-    return Rate.model_validate({"name": "rate", **given})
+def method(**given: Any) -> RateHooks:
+    """The hooks of a method given in its JSON form."""
+    return RateHooks(Rate.model_validate({"name": "rate", **given}))
 
 
 def weights() -> dict[str, torch.nn.Parameter]:
@@ -30,9 +31,9 @@ def weights() -> dict[str, torch.nn.Parameter]:
     }
 
 
-def moment(kept: dict[str, torch.Tensor], seed: int = 0) -> Moment:
+def context(kept: dict[str, torch.Tensor], seed: int = 0) -> StepContext:
     """With a generator of its own."""
-    return Moment(0, 1, 0.0, kept, torch.Generator().manual_seed(seed))
+    return StepContext(0, 1, 0.0, kept, torch.Generator().manual_seed(seed))
 
 
 def mixture() -> tuple[torch.Tensor, torch.Tensor]:
@@ -62,7 +63,7 @@ def test_the_net_computes_with_rounded_weights() -> None:
     """To the nearest multiple of the tensor's step, which is an eighth of its root mean square."""
     net, rate = weights(), method()
     kept = rate.auxiliary(net)
-    for name, seen in rate.reparametrize(net, moment(kept)).items():
+    for name, seen in rate.reparametrize(net, context(kept)).items():
         step = kept[f"{name}/step"].exp().item()
         values = net[name].detach()
         assert step == pytest.approx(values.square().mean().sqrt().item() / 8)
@@ -73,7 +74,7 @@ def test_gradients_go_straight_through_and_to_the_step() -> None:
     """1 for a weight; for the step round(w/s) - w/s, over √n."""
     net, rate = weights(), method()
     kept = rate.auxiliary(net)
-    seen = rate.reparametrize(net, moment(kept))["a"]
+    seen = rate.reparametrize(net, context(kept))["a"]
     outer = torch.linspace(-1, 2, 30).reshape(6, 5)
     (seen * outer).sum().backward()
     assert net["a"].grad is not None
@@ -89,7 +90,7 @@ def test_penalty_is_lambda_times_the_mean_of_the_bits() -> None:
     """Over all weights of the net, each under its tensor's density; the same noise, the same value."""
     net, rate = weights(), method(**{"lambda": 0.3})
     kept = rate.auxiliary(net)
-    penalty = rate.penalty(net, moment(kept))
+    penalty = rate.penalty(net, context(kept))
     assert penalty is not None
     random, total = torch.Generator().manual_seed(0), 0.0
     for name, weight in net.items():
@@ -97,14 +98,14 @@ def test_penalty_is_lambda_times_the_mean_of_the_bits() -> None:
         places = (weight / kept[f"{name}/step"].exp() + noise).detach()
         total += expected_bits(places, kept[f"{name}/widths"].exp(), kept[f"{name}/parts"].softmax(0)).item()
     assert penalty.item() == pytest.approx(0.3 * total / 78, rel=1e-5)
-    assert method(**{"lambda": 0.0}).penalty(net, moment(kept)) is None
+    assert method(**{"lambda": 0.0}).penalty(net, context(kept)) is None
 
 
 def test_the_rate_pulls_weights_to_zero_and_steps_apart() -> None:
     """A step down its gradient makes weights smaller and the grid coarser: both cost fewer bits."""
     net, rate = weights(), method()
     kept = rate.auxiliary(net)
-    penalty = rate.penalty(net, moment(kept))
+    penalty = rate.penalty(net, context(kept))
     assert penalty is not None
     penalty.backward()
     grad, step = net["a"].grad, kept["a/step"].grad
@@ -153,8 +154,8 @@ def test_a_tensor_of_zeros_stays_finite() -> None:
     """Its step is the smallest there is."""
     net, rate = {"a": torch.nn.Parameter(torch.zeros(3, 2))}, method()
     kept = rate.auxiliary(net)
-    penalty = rate.penalty(net, moment(kept))
+    penalty = rate.penalty(net, context(kept))
     assert penalty is not None
     assert penalty.isfinite()
-    assert not rate.reparametrize(net, moment(kept))["a"].any()
+    assert not rate.reparametrize(net, context(kept))["a"].any()
     assert not rate.fold(net, kept)["a"].any()

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 from cnet.errors import StoppedError
-from cnet.methods import METHODS, Method, Moment
+from cnet.methods import METHODS, Method, MethodHooks, StepContext
 from cnet.methods.cnet import Cnet
+from cnet.training.applied_method import AppliedMethod
 from cnet.training.config import Optimizer
-from cnet.training.hooks import Hooks
 from cnet.training.trainer import Stage
 from tests.small_training import Recorder, same_bits, small_trainer, small_training
 
@@ -90,25 +90,33 @@ def test_dead_gates_leave_zero_rows() -> None:
     assert not first[dead].view(np.uint32).any()
 
 
-class Kept(Method):
-    """Keeps a parameter that nothing but decay would move, and a counter of steps."""
+class Counting(Method):
+    """A method in one file, as a plug-in may write it: it names its own hooks."""
 
-    name: Literal["kept"] = "kept"
+    name: Literal["counting"] = "counting"
+
+    def hooks(self) -> MethodHooks:
+        """Its own."""
+        return CountingHooks(self)
+
+
+class CountingHooks(MethodHooks):
+    """Keeps a parameter that only weight decay would move, and a counter of steps."""
 
     def auxiliary(self, weights: Mapping[str, torch.nn.Parameter]) -> dict[str, torch.Tensor]:
         """One of each kind."""
         del weights
         return {"still": torch.nn.Parameter(torch.ones(1)), "steps": torch.zeros(1)}
 
-    def penalty(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> torch.Tensor | None:
+    def penalty(self, weights: Mapping[str, torch.nn.Parameter], context: StepContext) -> torch.Tensor | None:
         """No gradient but zero."""
         del weights
-        return moment.auxiliary["still"].sum() * 0
+        return context.auxiliary["still"].sum() * 0
 
-    def after_step(self, weights: Mapping[str, torch.nn.Parameter], moment: Moment) -> None:
+    def after_step(self, weights: Mapping[str, torch.nn.Parameter], context: StepContext) -> None:
         """Count."""
         del weights
-        moment.auxiliary["steps"].add_(1)
+        context.auxiliary["steps"].add_(1)
 
     def fold(
         self, weights: Mapping[str, torch.nn.Parameter], auxiliary: Mapping[str, torch.Tensor]
@@ -124,7 +132,7 @@ def test_auxiliary_parameters_do_not_decay_and_after_step_is_called_each_step() 
     """Four batches of ten or less in each of three epochs."""
     trainer = small_trainer()
     optimizer = Optimizer(name="sgd", learning_rate=0.1, weight_decay=0.5)
-    made = Stage("finetune", small_training(optimizer=optimizer), Kept())
+    made = Stage("finetune", small_training(optimizer=optimizer), Counting())
     vector = trainer.train(trainer.initial(0), made).vector()
     assert vector[:2].tolist() == [12.0, 1.0]
 
@@ -138,11 +146,12 @@ def test_a_gradient_that_a_method_knows_is_that_of_its_penalty(method: Method) -
     """In value and gradient, up to rounding."""
     random = torch.Generator().manual_seed(0)
     weights = {key: torch.nn.Parameter(torch.randn(4, 3, generator=random)) for key in ("a", "b", "c")}
-    moment = Moment(1, 3, 0.5, method.auxiliary(weights), random)
-    known = method.penalty_and_gradient(weights, moment)
+    hooks = method.hooks()
+    context = StepContext(1, 3, 0.5, hooks.auxiliary(weights), random)
+    known = hooks.penalty_and_gradient(weights, context)
     assert (known is not None) == isinstance(method, Cnet)
     if known is not None:
-        penalty = method.penalty(weights, moment)
+        penalty = hooks.penalty(weights, context)
         assert penalty is not None
         torch.testing.assert_close(known[0], penalty.detach())
         for ours, theirs in zip(known[1], torch.autograd.grad(penalty, list(weights.values())), strict=True):
@@ -154,12 +163,12 @@ def test_a_known_gradient_is_added_to_the_tasks() -> None:
     module = torch.nn.ModuleDict({"used": torch.nn.Linear(3, 2), "unused": torch.nn.Linear(3, 2)})
     weights = {"used.weight": module["used"].weight, "unused.weight": module["unused"].weight}
     made = Stage("finetune", small_training(), METHODS.create("cnet", lambda_=0.3))
-    hooks = Hooks(made, module, weights)
-    hooks.begin(0)
+    applied = AppliedMethod(made, module, weights)
+    applied.begin_epoch(0)
     x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))
-    loss = module["used"](x).square().sum() + made.method.penalty(weights, Moment(0, 3))
+    loss = module["used"](x).square().sum() + made.method.hooks().penalty(weights, StepContext(0, 3))
     expected = torch.autograd.grad(loss, list(weights.values()))
-    total = hooks.backward(module["used"](x).square().sum())
+    total = applied.backward(module["used"](x).square().sum())
     assert (total.item(), total.requires_grad) == (pytest.approx(loss.item()), False)
     for weight, gradient in zip(weights.values(), expected, strict=True):
         torch.testing.assert_close(weight.grad, gradient)
@@ -168,4 +177,4 @@ def test_a_known_gradient_is_added_to_the_tasks() -> None:
 def test_layer_wise_strengths_have_no_short_cut() -> None:
     """Autograd takes them."""
     layered = METHODS.create("cnet", layers={"*": 0.1})
-    assert layered.penalty_and_gradient({"a": torch.nn.Parameter(torch.ones(2))}, Moment(0, 1)) is None
+    assert layered.hooks().penalty_and_gradient({"a": torch.nn.Parameter(torch.ones(2))}, StepContext(0, 1)) is None

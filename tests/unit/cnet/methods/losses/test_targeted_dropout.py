@@ -9,13 +9,14 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from cnet.methods import Moment
+from cnet.methods import StepContext
+from cnet.methods.losses.targeted_dropout import TargetedDropoutHooks
 from cnet.methods.targeted_dropout import TargetedDropout
 
 
-def method(**given: Any) -> TargetedDropout:
-    """From the JSON form."""
-    return TargetedDropout.model_validate({"name": "targeted_dropout", "ends": True, **given})
+def method(**given: Any) -> TargetedDropoutHooks:
+    """The hooks of a method given in its JSON form, which also drops from the first and the last tensor."""
+    return TargetedDropoutHooks(TargetedDropout.model_validate({"name": "targeted_dropout", "ends": True, **given}))
 
 
 def columns(outputs: int = 3, rows: int = 10) -> dict[str, torch.nn.Parameter]:
@@ -25,16 +26,16 @@ def columns(outputs: int = 3, rows: int = 10) -> dict[str, torch.nn.Parameter]:
     return {"w": torch.nn.Parameter(torch.tensor(values, dtype=torch.float32))}
 
 
-def moment(time: float = 0.0, seed: int = 0) -> Moment:
+def context(time: float = 0.0, seed: int = 0) -> StepContext:
     """``time`` of a training of ten epochs."""
     epoch = int(time * 10)
-    return Moment(epoch, 10, time * 10 - epoch, {}, torch.Generator().manual_seed(seed))
+    return StepContext(epoch, 10, time * 10 - epoch, {}, torch.Generator().manual_seed(seed))
 
 
 def test_candidates_are_the_smallest_of_each_output() -> None:
     """With alpha 1 all floor(gamma * rows) of them go, in every output, and no other."""
     weights = columns()
-    seen = method(alpha=1.0, gamma=0.75).reparametrize(weights, moment())["w"]
+    seen = method(alpha=1.0, gamma=0.75).reparametrize(weights, context())["w"]
     assert torch.equal(seen == 0, weights["w"].abs() <= 7)
     assert torch.equal(seen[seen != 0], weights["w"][seen != 0])  # and nothing is scaled up
 
@@ -43,7 +44,7 @@ def test_kernels_count_by_their_output() -> None:
     """A column of a convolution is all that one filter holds."""
     flat = columns(2, 12)["w"]
     kernel = {"w": torch.nn.Parameter(flat.detach().reshape(2, 3, 2, 2))}
-    seen = method(alpha=1.0, gamma=0.5).reparametrize(kernel, moment())["w"]
+    seen = method(alpha=1.0, gamma=0.5).reparametrize(kernel, context())["w"]
     assert torch.equal((seen == 0).reshape(2, 12), flat.abs() <= 6)
 
 
@@ -52,7 +53,7 @@ def test_a_candidate_is_dropped_as_often_as_alpha_says() -> None:
     weights, dropout, random = columns(), method(alpha=0.66, gamma=0.75), torch.Generator().manual_seed(1)
     count = torch.zeros(3, 10)
     for _ in range(2000):
-        count += dropout.reparametrize(weights, Moment(0, 10, 0.0, {}, random))["w"].detach() == 0
+        count += dropout.reparametrize(weights, StepContext(0, 10, 0.0, {}, random))["w"].detach() == 0
     often = count / 2000
     candidate = weights["w"].abs() <= 7
     assert not often[~candidate].any()
@@ -62,7 +63,7 @@ def test_a_candidate_is_dropped_as_often_as_alpha_says() -> None:
 def test_no_gradient_reaches_what_is_dropped() -> None:
     """And all of it reaches what is not."""
     weights = columns()
-    seen = method(alpha=1.0, gamma=0.5).reparametrize(weights, moment())["w"]
+    seen = method(alpha=1.0, gamma=0.5).reparametrize(weights, context())["w"]
     seen.sum().backward()
     assert weights["w"].grad is not None
     assert torch.equal(weights["w"].grad, (weights["w"].abs() > 5).float())
@@ -71,7 +72,7 @@ def test_no_gradient_reaches_what_is_dropped() -> None:
 def test_the_same_generator_drops_the_same() -> None:
     """And another one another choice."""
     weights, dropout = columns(), method()
-    one, same, other = (dropout.reparametrize(weights, moment(seed=seed))["w"] for seed in (0, 0, 1))
+    one, same, other = (dropout.reparametrize(weights, context(seed=seed))["w"] for seed in (0, 0, 1))
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
 
@@ -81,27 +82,27 @@ def test_the_same_generator_drops_the_same() -> None:
 )
 def test_ramp_follows_the_authors_code(time: float, alpha: float, gamma: float) -> None:
     """Alpha in one line, gamma in two."""
-    assert method(alpha=0.8, gamma=0.9, ramp=True).shares(time) == pytest.approx((alpha, gamma))
-    assert method(alpha=0.8, gamma=0.9, ramp=True).shares(1.0) == pytest.approx((0.8, 0.9))
-    assert method(alpha=0.8, gamma=0.9).shares(time) == (0.8, 0.9)
+    assert method(alpha=0.8, gamma=0.9, ramp=True).method.shares(time) == pytest.approx((alpha, gamma))
+    assert method(alpha=0.8, gamma=0.9, ramp=True).method.shares(1.0) == pytest.approx((0.8, 0.9))
+    assert method(alpha=0.8, gamma=0.9).method.shares(time) == (0.8, 0.9)
 
 
 def test_first_and_last_layer_are_left_alone_unless_asked() -> None:
     """As in the authors' residual nets."""
     weights = {name: columns()["w"] for name in ("stem", "middle", "logits")}
-    assert set(method(ends=False).reparametrize(weights, moment())) == {"middle"}
-    assert set(method().reparametrize(weights, moment())) == {"stem", "middle", "logits"}
+    assert set(method(ends=False).reparametrize(weights, context())) == {"middle"}
+    assert set(method().reparametrize(weights, context())) == {"stem", "middle", "logits"}
 
 
 @pytest.mark.parametrize("given", [{"alpha": 0.0}, {"gamma": 0.0}, {"gamma": 0.05}])
 def test_nothing_to_drop_leaves_the_net_as_it_is(given: dict[str, float]) -> None:
     """Not even a copy is made."""
-    assert method(**given).reparametrize(columns(), moment()) == {}
+    assert method(**given).reparametrize(columns(), context()) == {}
 
 
 def test_gamma_of_one_drops_from_all() -> None:
     """Every weight is a candidate."""
-    assert not method(alpha=1.0, gamma=1.0).reparametrize(columns(), moment())["w"].any()
+    assert not method(alpha=1.0, gamma=1.0).reparametrize(columns(), context())["w"].any()
 
 
 @pytest.mark.parametrize("given", [{"alpha": 1.5}, {"gamma": -0.1}, {"alpha": "1"}, {"beta": 1.0}])

@@ -11,7 +11,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from cnet.methods import METHODS, Moment
+from cnet.methods import METHODS, StepContext
 
 Arrays = list[npt.NDArray[np.float64]]
 NAMES = ["l1", "l2", "hoyer_square", "group_lasso"]
@@ -54,7 +54,7 @@ def test_value_and_gradient_are_the_formulas(
     """The gradient by central differences, where the formula is smooth; zero where a weight is zero."""
     values = arrays()
     weights = parameters(values)
-    penalty = METHODS.create(name, lambda_=0.3, **given).penalty(weights, Moment(0, 1))
+    penalty = METHODS.create(name, lambda_=0.3, **given).hooks().penalty(weights, StepContext(0, 1))
     assert penalty is not None
     assert penalty.item() == pytest.approx(0.3 * formula(values))
     penalty.backward()
@@ -76,7 +76,7 @@ def test_value_and_gradient_are_the_formulas(
 def test_zeros_have_no_gradient_and_no_nan(name: str) -> None:
     """A tensor of zeros stays where it is."""
     weights = parameters([np.zeros((3, 2)), np.ones((2, 2))])
-    penalty = METHODS.create(name).penalty(weights, Moment(0, 1))
+    penalty = METHODS.create(name).hooks().penalty(weights, StepContext(0, 1))
     assert penalty is not None
     penalty.backward()
     assert weights["0"].grad is not None
@@ -87,8 +87,8 @@ def test_zeros_have_no_gradient_and_no_nan(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_computed_where_nothing_is_added(name: str) -> None:
     """λ of zero, or a net without compressible tensors."""
-    assert METHODS.create(name, lambda_=0.0).penalty(parameters(arrays()), Moment(0, 1)) is None
-    assert METHODS.create(name).penalty({}, Moment(0, 1)) is None
+    assert METHODS.create(name, lambda_=0.0).hooks().penalty(parameters(arrays()), StepContext(0, 1)) is None
+    assert METHODS.create(name).hooks().penalty({}, StepContext(0, 1)) is None
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -104,7 +104,7 @@ def test_strength_goes_by_lambda(name: str) -> None:
 def test_hoyer_square_counts_equal_weights() -> None:
     """Of n weights of one magnitude each counts one, whatever the magnitude."""
     weights = parameters([np.array([[3.0, -3.0, 3.0, 0.0, 0.0]])])
-    penalty = METHODS.create("hoyer_square", lambda_=1.0).penalty(weights, Moment(0, 1))
+    penalty = METHODS.create("hoyer_square", lambda_=1.0).hooks().penalty(weights, StepContext(0, 1))
     assert penalty is not None
     assert penalty.item() == pytest.approx(3)
 
@@ -114,7 +114,7 @@ def test_group_lasso_removes_whole_filters() -> None:
     weights = parameters([np.array([[0.1, -0.1, 0.05], [3.0, -2.0, 1.0]])])
     method = METHODS.create("group_lasso", lambda_=1.0)
     for _ in range(30):
-        penalty = method.penalty(weights, Moment(0, 1))
+        penalty = method.hooks().penalty(weights, StepContext(0, 1))
         assert penalty is not None
         (gradient,) = torch.autograd.grad(penalty, list(weights.values()))
         weights["0"].data -= 0.01 * gradient

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from cnet.methods import METHODS, Moment
+from cnet.methods import METHODS, StepContext
 from cnet.quantize import QUANTIZERS
 from cnet.training.config import Optimizer
 from cnet.training.trainer import Stage
@@ -21,7 +21,7 @@ def weights() -> dict[str, torch.nn.Parameter]:
 
 def test_the_net_computes_with_signs_times_the_mean_magnitude() -> None:
     """3.0 / 6 in the first tensor; the scale of least squared error for the signs."""
-    seen = METHODS.create("binary").reparametrize(weights(), Moment(0, 1))
+    seen = METHODS.create("binary").hooks().reparametrize(weights(), StepContext(0, 1))
     assert seen["a"].tolist() == [pytest.approx([0.5, -0.5, 0.5]), pytest.approx([-0.5, 0.5, -0.5])]
     assert seen["c"].abs().flatten().tolist() == pytest.approx([0.125] * 6)
 
@@ -30,7 +30,7 @@ def test_the_scale_is_that_of_least_error() -> None:
     """Any other one is worse."""
     net = weights()
     values = net["a"].detach()
-    signs = METHODS.create("binary").reparametrize(net, Moment(0, 1))["a"].detach().sign()
+    signs = METHODS.create("binary").hooks().reparametrize(net, StepContext(0, 1))["a"].detach().sign()
     errors = [float((values - scale * signs).square().sum()) for scale in (0.4, 0.5, 0.6)]
     assert errors[1] == min(errors)
 
@@ -39,7 +39,7 @@ def test_gradients_go_straight_through() -> None:
     """As if there were no sign and no scale."""
     net = weights()
     outer = torch.arange(6.0).reshape(2, 3)
-    (METHODS.create("binary").reparametrize(net, Moment(0, 1))["a"] * outer).sum().backward()
+    (METHODS.create("binary").hooks().reparametrize(net, StepContext(0, 1))["a"] * outer).sum().backward()
     assert net["a"].grad is not None
     assert torch.equal(net["a"].grad, outer)
 
@@ -48,9 +48,9 @@ def test_weights_are_clipped_after_a_step_and_the_ends_can_be_left_out() -> None
     """Beyond 1 nothing is gained."""
     net = weights()
     with torch.no_grad():
-        METHODS.create("binary").after_step(net, Moment(0, 1))
+        METHODS.create("binary").hooks().after_step(net, StepContext(0, 1))
     assert net["a"].min() == -1
-    assert set(METHODS.create("binary", ends=False).reparametrize(net, Moment(0, 1))) == {"b"}
+    assert set(METHODS.create("binary", ends=False).hooks().reparametrize(net, StepContext(0, 1))) == {"b"}
 
 
 def test_training_ends_with_two_values_a_tensor_that_still_classify() -> None:
