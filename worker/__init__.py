@@ -1,1 +1,1 @@
-"""The Celery side: a worker claims jobs and runs each in a child process."""
+"""The Celery side of the service: workers claim jobs and run each job in a child process."""

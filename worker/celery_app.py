@@ -6,7 +6,7 @@ from celery import Celery
 
 from app.core.celery_queue import celery_options
 from app.core.settings import Settings
-from worker.host.hosting import Hosting
+from worker.host.celery_signals import CeleryWorker
 
 
 def _make_app(settings: Settings) -> Celery:
@@ -16,6 +16,6 @@ def _make_app(settings: Settings) -> Celery:
 
 
 settings = Settings()
-hosting = Hosting(settings)
-hosting.connect()
+celery_worker = CeleryWorker(settings)
+celery_worker.connect()
 app = _make_app(settings)

@@ -56,7 +56,7 @@ def compress(
     With a data set and an architecture the net is fine-tuned; without, its weights are pruned and quantized as they
     are. Several values of --sparsity or --clusters make several points; the selected one's bundle is written.
     """
-    from app.console.progress import Bar
+    from app.console.progress import ProgressBar
     from cnet.pipeline.compress_file import compress_file
     from cnet.report import metrics, table
     from cnet.spec import JobSpec
@@ -65,7 +65,7 @@ def compress(
     _check_folder(out)
     options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments)
     job = JobSpec.parse({**options.document(file.name), "checkpoint": file.name[:200]})
-    with Bar("load", quiet=json) as bar:
+    with ProgressBar("load", quiet=json) as bar:
         outcome = compress_file(file, job, out, bar, streaming=streaming)
     point = outcome.points[outcome.selected]
     if json:

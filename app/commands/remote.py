@@ -24,7 +24,7 @@ from app.commands.options import (
 )
 from app.commands.parts_help import CommandWithParts
 from app.commands.uploads import with_uploads
-from app.console.following import exit_code, follow, results_table, say_how_it_ended
+from app.console.follow import exit_code, follow, print_outcome, results_table
 from app.console.output import columns, emit_json, emit_line, note
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def submit(
     if json:
         emit_json(job)
     elif follow_it:
-        say_how_it_ended(job)
+        print_outcome(job)
     else:
         emit_line(job["id"])
     if follow_it:
@@ -140,7 +140,7 @@ def wait(
     if json:
         emit_json(document)
     else:
-        say_how_it_ended(document)
+        print_outcome(document)
     raise typer.Exit(exit_code(document))
 
 

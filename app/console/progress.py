@@ -19,7 +19,7 @@ _QUICK = frozenset({"load", "prune", "quantize", "encode", "evaluate", "publish"
 """Phases that are over at once: a file of output needs no line on each."""
 
 
-class Bar:
+class ProgressBar:
     """A progress bar on standard error; also an observer of the pipeline (``cnet.pipeline.RunObserver``).
 
     Args:
@@ -55,7 +55,7 @@ class Bar:
         """Name what is going on."""
         self._progress.update(self._task, description=name)
         if not self._live and name not in _QUICK:
-            self.say(f"{name} ...")
+            self.print_line(f"{name} ...")
 
     def progress(self, fraction: float) -> None:
         """Move to ``fraction``, 0..1."""
@@ -69,7 +69,7 @@ class Bar:
 
     def log(self, message: str) -> None:
         """A line above the bar."""
-        self.say(message)
+        self.print_line(message)
 
     def should_stop(self) -> bool:
         """Never: Ctrl-C is an exception here."""
@@ -78,18 +78,18 @@ class Bar:
     def baseline(self, result: BaselineResult) -> None:
         """Tell of the net before compression."""
         accuracy = "" if result.accuracy is None else f", accuracy {result.accuracy:.2f} %"
-        self.say(f"baseline: {result.parameters:,} parameters, {result.npz_bytes:,} bytes as npz{accuracy}")
+        self.print_line(f"baseline: {result.parameters:,} parameters, {result.npz_bytes:,} bytes as npz{accuracy}")
 
     def point(self, point: Point, bundle: Path) -> None:
         """Tell of a point."""
         del bundle
         accuracy = "" if point.accuracy is None else f", accuracy {point.accuracy:.2f} %"
-        self.say(
+        self.print_line(
             f"point {point.index}: sparsity {point.sparsity:.4f}, clusters {point.clusters or '-'}:"
             f" {point.ratio:.2f} times smaller{accuracy}"
         )
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """A line above the bar."""
         if self._quiet:
             return

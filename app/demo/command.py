@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from app.console.following import follow, results_table
+from app.console.follow import follow, results_table
 from app.console.output import emit_line
-from app.console.progress import Bar
+from app.console.progress import ProgressBar
 from app.demo import recipe
 from app.demo.decoding import decode
 from app.demo.processes import messages, running_service
@@ -64,7 +64,7 @@ class Demo:
 
     def _train(self) -> float:
         """Train the baseline; its accuracy."""
-        with Bar("training the baseline", quiet=self.quiet) as bar:
+        with ProgressBar("training the baseline", quiet=self.quiet) as bar:
             return self._net("train", self.folder / "baseline.pth", bar)
 
     def _compress(self, client: Client) -> tuple[dict[str, Any], str]:
@@ -83,7 +83,7 @@ class Demo:
         """Decode with NumPy alone, evaluate here, compare with what the service said; the accuracy."""
         open_bundle(self.folder / "model.npz").verify()
         decoded = decode(self.folder)
-        with Bar("evaluating what came back", quiet=self.quiet) as bar:
+        with ProgressBar("evaluating what came back", quiet=self.quiet) as bar:
             accuracy = self._net("evaluate", decoded, bar)
         said = results["points"][results["selected"]]["accuracy"]
         for name, here, there in (("baseline", baseline, results["baseline"]["accuracy"]), ("bundle", accuracy, said)):
@@ -94,7 +94,7 @@ class Demo:
                 )
         return accuracy
 
-    def _net(self, action: str, file: Path, bar: Bar) -> float:
+    def _net(self, action: str, file: Path, bar: ProgressBar) -> float:
         accuracy = float("nan")
         for message in messages((action, str(file)), self.folder / "logs" / f"{action}.log"):
             if "progress" in message:

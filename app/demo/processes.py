@@ -45,7 +45,7 @@ def running_service(data: Path, log: Path) -> Iterator[str]:
 
 
 def messages(command: tuple[str, ...], log: Path) -> Iterator[dict[str, Any]]:
-    """What ``app.demo.net`` says, line by line.
+    """What ``app.demo.network`` says, line by line.
 
     Raises:
         StartError: it failed.
@@ -53,7 +53,7 @@ def messages(command: tuple[str, ...], log: Path) -> Iterator[dict[str, Any]]:
     """
     with (
         log.open("w") as errors,
-        _started(("-P", "-m", "app.demo.net", *command), environment(), errors) as process,
+        _started(("-P", "-m", "app.demo.network", *command), environment(), errors) as process,
     ):
         for line in process.stdout or ():
             yield json.loads(line)

@@ -1,1 +1,1 @@
-"""``cnet up``: the whole service in one command, on one machine, in one folder."""
+"""``cnet up``: the whole service in one command, on one machine, with its state in one folder."""

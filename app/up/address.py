@@ -1,4 +1,4 @@
-"""The address that the API listens on, taken before anything is started."""
+"""The address that the API listens on. It is bound before any process is started."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _BACKLOG = 2048
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket on ``host`` and ``port`` (0: a free one).
 
-    It is bound here and handed to the API, so that nobody can take the port in between, and a restart of the API
-    refuses no connection.
+    The socket is bound here and handed to the API, so that no other program can take the port meanwhile, and no
+    connection is refused while the API restarts.
 
     Raises:
-        StartError: the port is in use, or the host is none of this machine.
+        StartError: the port is in use, or the host is not an address of this machine.
 
     """
     try:
@@ -34,21 +34,21 @@ def listen(host: str, port: int) -> socket.socket:
             raise
     except OSError as error:
         raise StartError(
-            f"cannot listen on {host}, port {port}: {error.strerror or error}; choose another with --host and --port"
-            " (0 takes a free port)",
+            f"cannot listen on {host}, port {port}: {error.strerror or error}. Choose another address with --host and"
+            " --port; port 0 takes a free one.",
             code="address_in_use",
         ) from error
     return found
 
 
 def url(host: str, listening: socket.socket) -> str:
-    """What a user types to reach it, such as ``http://127.0.0.1:8000``."""
+    """The URL of the service, such as ``http://127.0.0.1:8000``."""
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{listening.getsockname()[1]}"
 
 
 def reachable(listening: socket.socket) -> tuple[str, int]:
-    """Host and port by which this machine reaches it; the loopback address where it listens on all."""
+    """Host and port by which this machine reaches the socket; the loopback address where it listens on all."""
     host, port = listening.getsockname()[:2]
     address = ipaddress.ip_address(host)
     if address.is_unspecified:
@@ -57,5 +57,5 @@ def reachable(listening: socket.socket) -> tuple[str, int]:
 
 
 def is_loopback(listening: socket.socket) -> bool:
-    """Whether only this machine can reach it."""
+    """Whether only this machine can reach the socket."""
     return ipaddress.ip_address(listening.getsockname()[0]).is_loopback

@@ -1,4 +1,4 @@
-"""Bring the service up: check everything that can be wrong first, then start."""
+"""Start the service. Everything that can be wrong is checked before a process is started."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from app.core.db.engine import Database
 from app.core.errors import UnavailableError
 from app.core.keys import ApiKeys
 from app.core.settings import Settings
-from app.up import address, folder, valkey
-from app.up.child import Program
+from app.up import address, valkey
+from app.up.data_folder import locked_data_folder
 from app.up.errors import StartError
-from app.up.house import House, api_program, stop_signal, worker_program
+from app.up.process import Program
+from app.up.service import LocalService, api_program, stop_signal, worker_program
 
 
 @dataclass(frozen=True)
 class UpOptions:
-    """What a user may choose; None: as the settings say."""
+    """Options of ``cnet up``. None: as the settings say."""
 
     host: str | None = None
     port: int | None = None
@@ -32,20 +33,24 @@ class UpOptions:
 
 
 def settings_for(options: UpOptions) -> Settings:
-    """The settings with what was chosen in their place."""
+    """The settings of the environment, replaced by the options that are given."""
     chosen = {"host": options.host, "port": options.port, "data_dir": options.data}
     return Settings().model_copy(update={name: value for name, value in chosen.items() if value is not None})
 
 
 def up(options: UpOptions, announce: Callable[[str], None]) -> None:
-    """Run the service until SIGTERM, SIGINT or SIGHUP; ``announce`` gets its URL once jobs can be taken.
+    """Run the service until SIGTERM, SIGINT or SIGHUP.
+
+    Args:
+        options: as on the command line.
+        announce: called with the URL of the service once it accepts jobs.
 
     Raises:
-        StartError: it cannot be started; nothing is left running.
+        StartError: the service cannot be started; no process of it is left running.
 
     """
     settings = settings_for(options)
-    with stop_signal() as stop, folder.held(settings.data_dir) as data:
+    with stop_signal() as stop, locked_data_folder(settings.data_dir) as data:
         settings = settings.model_copy(update={"data_dir": data})
         with closing(address.listen(settings.host, settings.port)) as listening:
             url = address.url(settings.host, listening)
@@ -55,36 +60,36 @@ def up(options: UpOptions, announce: Callable[[str], None]) -> None:
                 with _broker(settings) as (broker, environment):
                     programs = [api_program(listening, environment)]
                     programs += [worker_program(number + 1, environment) for number in range(options.workers)]
-                    house = House(data, listening, database, broker, programs, stop)
-                    house.run(lambda: announce(url))
+                    service = LocalService(data, listening, database, broker, programs, stop)
+                    service.run(lambda: announce(url))
 
 
 def _database(settings: Settings) -> Database:
-    wrong = "the database cannot be brought up to date: is its URL (CNET_DATABASE_URL) right, and does it answer?"
+    detail = "the database cannot be upgraded. Check that CNET_DATABASE_URL is right and that the server answers."
     try:
         database = Database(settings.database)
-    except (SQLAlchemyError, ImportError) as error:  # no URL, or one of a database that has no driver here
-        raise StartError(wrong) from error
+    except (SQLAlchemyError, ImportError) as error:  # not a URL, or a database without an installed driver
+        raise StartError(detail) from error
     try:
         migrate.upgrade(database)
     except (SQLAlchemyError, OSError) as error:
         database.close()
-        raise StartError(wrong) from error
+        raise StartError(detail) from error
     return database
 
 
 def _check_access(database: Database, loopback: bool, host: str) -> None:
     if not loopback and not ApiKeys(database).exist():
         raise StartError(
-            f"without API keys the server listens on this machine only, not on {host}: make one with"
-            " `cnet keys create --owner NAME` on the same data folder, then start again",
+            f"the server does not listen on {host} without API keys, since other machines could use it. Create a key"
+            " with `cnet keys create --owner NAME` on the same data folder, then start again.",
             code="keys_needed",
         )
 
 
 @contextmanager
 def _broker(settings: Settings) -> Iterator[tuple[tuple[Program, Path] | None, dict[str, str]]]:
-    """The private Valkey, unless a broker is named; and the environment of all other processes."""
+    """The program and socket of the private Valkey, None where a broker is named; and the environment of the rest."""
     if settings.broker_url:
         _check_broker(settings)
         yield None, settings.environment()
@@ -99,8 +104,10 @@ def _check_broker(settings: Settings) -> None:
     try:
         with closing(CeleryQueue(settings.broker)) as queue:
             queue.ping()
-    except (UnavailableError, KeyError, ValueError) as error:  # no answer; a transport or port that is none
-        raise StartError("the broker does not answer: is its URL (CNET_BROKER_URL) right, and does it run?") from error
+    except (UnavailableError, KeyError, ValueError) as error:  # no answer, an unknown transport, or a bad port
+        raise StartError(
+            "the broker does not answer. Check that CNET_BROKER_URL is right and that the broker runs."
+        ) from error
 
 
 def _with_socket(settings: Settings, path: Path) -> Settings:

@@ -1,4 +1,4 @@
-"""Why the service could not be started."""
+"""The error that ends ``cnet up`` and ``cnet demo``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from app.core.errors import ServiceError
 
 
 class StartError(ServiceError):
-    """The service could not be started, or could not go on; nothing of it is left running."""
+    """The service cannot be started, or cannot go on; all of its processes have been ended."""
 
     default_code = "cannot_start"

@@ -1,4 +1,4 @@
-"""The API's process: uvicorn on a socket that ``cnet up`` has bound. ``python -P -m app.up.serve FD``."""
+"""The process of the API: uvicorn on a socket that ``cnet up`` has bound (``python -P -m app.up.serve FD``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import uvicorn
 
 STOP_SECONDS = 5
-"""So long open connections (event streams) are waited for at the end."""
+"""How long the end waits for open connections, such as event streams."""
 
 
 def main(arguments: list[str]) -> None:

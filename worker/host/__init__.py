@@ -1,1 +1,1 @@
-"""The worker process itself: its signals, its presence, the machine it runs on."""
+"""The worker process itself: its signals, its presence, and the machine it runs on."""

@@ -1,4 +1,4 @@
-"""How the worker's main process tells its pool processes to stop: one byte in a pipe that nobody reads."""
+"""The signal by which a worker's main process tells its pool processes to stop: a byte in a pipe that nobody reads."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import select
 
 
 class StopSignal:
-    """Made before the pool forks; set once, in a signal handler; seen by every pool process from then on.
+    """A flag across processes: made before the pool forks, set in the main process, seen by every pool process.
 
     A pool process does not get the SIGTERM that stops a worker: Celery's main process takes it and waits for running
-    tasks. A byte that stays in the pipe keeps its read end readable for all, and wakes up whoever waits for it.
+    tasks. A byte that stays in the pipe keeps its read end readable for all of them, and wakes those that wait in
+    ``select``.
     """
 
     def __init__(self) -> None:
@@ -18,18 +19,18 @@ class StopSignal:
         os.set_blocking(self._write, False)
 
     def fileno(self) -> int:
-        """A descriptor that is readable once the signal is set, for ``select``."""
+        """The file descriptor that ``select`` finds readable once the flag is set."""
         return self._read
 
     def set(self) -> None:
-        """Tell everybody. Safe in a signal handler."""
+        """Set the flag. Safe in a signal handler."""
         os.write(self._write, b".")
 
     def is_set(self) -> bool:
-        """Whether somebody told."""
+        """Whether the flag is set."""
         return bool(select.select([self._read], [], [], 0)[0])
 
     def close(self) -> None:
-        """Free the descriptors."""
+        """Close the file descriptors."""
         os.close(self._read)
         os.close(self._write)

@@ -1,7 +1,7 @@
-"""Ends a worker that lives but takes no messages, so that whoever keeps workers running starts a fresh one.
+"""Ends a worker that runs but takes no messages, so that its process manager starts a new one.
 
-Brokers restart, and consumers have been seen to hang after that (celery/celery#10205, #10302). Such a worker answers
-pings; what shows it is that messages wait while it has nothing to do.
+After a restart of the broker, consumers can hang (celery/celery#10205, #10302). Such a worker still answers pings; the
+sign is that messages wait in the queue while the worker is idle.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ log = logging.getLogger(__name__)
 
 
 class Watchdog:
-    """Looks now and then; acts when the worker was idle beside waiting messages at every look for ``patience`` seconds.
+    """Ends the worker when it was idle while messages waited at every check for ``patience`` seconds.
 
     Args:
-        queue: asked how many messages wait.
-        idle: whether the worker has nothing to do.
-        leave: ends the process.
-        patience: seconds; an idle worker takes a message within one.
-        monotonic: the time in seconds.
+        queue: tells how many messages wait.
+        idle: tells whether the worker has nothing to do.
+        exit_process: ends the process.
+        patience: in seconds; a healthy idle worker takes a message within one second.
+        monotonic: clock in seconds.
 
     """
 
@@ -32,27 +32,29 @@ class Watchdog:
         self,
         queue: JobQueue,
         idle: Callable[[], bool],
-        leave: Callable[[], None],
+        exit_process: Callable[[], None],
         patience: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._queue = queue
         self._idle = idle
-        self._leave = leave
+        self._exit_process = exit_process
         self._patience = patience
         self._monotonic = monotonic
         self._since: float | None = None
 
-    def look(self) -> None:
-        """Look once."""
+    def check(self) -> None:
+        """Check once; called at regular intervals."""
         if not self._stuck():
             self._since = None
             return
         now = self._monotonic()
         self._since = now if self._since is None else self._since
         if now - self._since >= self._patience:
-            log.critical("messages wait and this worker takes none: it ends, to be started anew")
-            self._leave()
+            log.critical(
+                "messages wait, but this worker takes none; it exits, so that its process manager starts a new one"
+            )
+            self._exit_process()
 
     def _stuck(self) -> bool:
         try:

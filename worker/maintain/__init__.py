@@ -1,1 +1,1 @@
-"""What keeps the service going: lost jobs, unsent messages, old data."""
+"""Maintenance that every worker does beside its jobs: recovery of lost jobs, unsent messages, deletion of old data."""

@@ -1,6 +1,6 @@
-"""What keeps the service going when parts of it die: lost jobs, unsent messages, silent workers, old data.
+"""The reaper: recovers jobs whose worker was lost, and sends messages that are missing.
 
-Every worker has one, as a thread of its main process. Several at once do no harm: each step is a compare-and-set, or
+Every worker runs one in a thread of its main process. Several at once do no harm: each step is a compare-and-set, or
 safe to repeat.
 """
 
@@ -13,14 +13,14 @@ from app.core.outbox import Outbox
 from app.core.settings import Settings
 from app.core.states import Status
 from worker.host.presence import Presence
-from worker.maintain.rounds import Step
-from worker.run.log import JobLog
+from worker.maintain.periodic import Step
+from worker.run.job_log import JobLog
 
 log = logging.getLogger(__name__)
 
 
 class Reaper:
-    """Sends lost jobs back to the queue, and messages to the broker."""
+    """Returns lost jobs to the queue, and sends messages to the broker."""
 
     def __init__(self, settings: Settings, lifecycle: Lifecycle, outbox: Outbox, presence: Presence) -> None:
         self._settings = settings
@@ -29,33 +29,33 @@ class Reaper:
         self._presence = presence
 
     def steps(self) -> dict[str, Step]:
-        """What to do in each round."""
+        """The steps of one round, by name, in order."""
         return {
-            "recovering jobs whose lease is over": self.recover_expired,
-            "recovering jobs of dead workers": self.recover_orphans,
-            "looking for lost messages": lambda: self._outbox.republish_stale(self._settings.republish_seconds),
-            "sending messages": self._outbox.publish,
+            "recover jobs with an expired lease": self.recover_expired,
+            "recover jobs of dead workers": self.recover_orphans,
+            "send lost messages again": lambda: self._outbox.republish_stale(self._settings.republish_seconds),
+            "send messages": self._outbox.publish,
         }
 
     def recover_expired(self) -> None:
-        """Jobs whose lease has run out."""
+        """Recover the jobs whose lease has expired."""
         for job in self._lifecycle.expired():
             self._recover(job, holder=False)
 
     def recover_orphans(self) -> None:
-        """Jobs of workers that are known to be dead."""
+        """Recover the jobs of workers that are known to be dead."""
         running = self._lifecycle.running()
         for job in running:
-            if job.worker is not None and self._presence.is_gone(job.worker):
+            if job.worker is not None and self._presence.is_dead(job.worker):
                 self._recover(job, holder=True)
-        self._presence.forget_dead(job.worker for job in running if job.worker is not None)
+        self._presence.remove_dead(job.worker for job in running if job.worker is not None)
 
     def _recover(self, job: Job, *, holder: bool) -> None:
         status = self._lifecycle.recover(job, self._settings.max_lost_attempts, holder=holder)
         if status is None:
             return
-        log.warning("%s: attempt %d lost its worker %s; it is %s", job.id, job.attempt, job.worker, status)
-        what = "back to the queue" if status is Status.QUEUED else f"the job is {status}"
+        log.warning("job %s: attempt %d lost its worker %s; the job is now %s", job.id, job.attempt, job.worker, status)
+        outcome = "the job is queued again" if status is Status.QUEUED else f"the job is {status}"
         JobLog(JobFolder.of(self._settings.jobs_dir, job.id).log).write(
-            f"attempt {job.attempt} lost its worker: {what}"
+            f"attempt {job.attempt} lost its worker; {outcome}"
         )

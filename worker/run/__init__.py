@@ -1,1 +1,1 @@
-"""One job: claimed, run in a child process, watched, reported."""
+"""One job: it is claimed, run in a child process, monitored, and its outcome is recorded."""

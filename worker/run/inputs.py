@@ -1,4 +1,4 @@
-"""A job's inputs, from what the API stored."""
+"""The inputs of a job, read from what the API stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ from cnet.weights import Weights
 
 
 def load_inputs(job: Job, spec: JobSpec, database: Database, blobs: BlobStore, folder: Path) -> Inputs:
-    """Weights and data set of a job; ``folder`` is where its run keeps its state.
+    """Weights and data set of a job.
+
+    Args:
+        job: the row of the job.
+        spec: its specification.
+        database: of the service.
+        blobs: content of checkpoints and data sets.
+        folder: where the run saves its training state.
+
 
     Raises:
         GoneError: the checkpoint or the data set was deleted.
@@ -38,7 +46,7 @@ def _dataset(job: Job, spec: JobSpec, database: Database, blobs: BlobStore) -> D
 
 
 def _blob(stored: UploadedFile | None, kind: str, blobs: BlobStore) -> Path:
-    gone = f"the job's {kind} was deleted: upload it again and submit a new job"
+    gone = f"the job's {kind} was deleted. Upload it again and submit a new job."
     if stored is None:
         raise GoneError(gone)
     try:

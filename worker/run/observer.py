@@ -1,4 +1,4 @@
-"""The pipeline's observer of a job: what it is told goes to the job's log, events, columns and points."""
+"""The observer of a job: what the pipeline reports goes to the job's log, its events, its row and its points."""
 
 from __future__ import annotations
 
@@ -9,73 +9,78 @@ from typing import Any
 from app.core.blobs import BlobStore
 from app.core.jobs import Job, PointRow
 from cnet.points import BaselineResult, Point
-from worker.run.log import JobLog
-from worker.run.reports import Reports, StopFlag
+from worker.run.job_log import JobLog
+from worker.run.reporter import JobReporter, StopFlag
 
 
 class JobObserver:
-    """``cnet.pipeline.RunObserver``. Any method raises FencedError where another attempt holds the job."""
+    """The ``cnet.pipeline.RunObserver`` of one attempt.
 
-    def __init__(self, job: Job, reports: Reports, journal: JobLog, blobs: BlobStore, stop: StopFlag) -> None:
-        self._reports = reports
-        self._journal = journal
+    Raises:
+        FencedError: from any method, when another attempt holds the job.
+
+    """
+
+    def __init__(self, job: Job, reporter: JobReporter, job_log: JobLog, blobs: BlobStore, stop: StopFlag) -> None:
+        self._reporter = reporter
+        self._job_log = job_log
         self._blobs = blobs
         self._stop = stop
         self._phase: str | None = None
-        self._progress = job.progress  # it does not fall when an attempt begins behind where the last one ended
+        self._progress = job.progress  # an attempt that starts behind the last one does not lower it
 
     def phase(self, name: str) -> None:
-        """A phase begins; told at once, and not twice in a row."""
+        """Record that a phase begins: immediately, and only once where it is reported twice in a row."""
         if name != self._phase:
             self._phase = name
-            self._journal.write(f"phase {name}")
-            self._reports.at_once()  # the phase may say nothing for a while
-            self._reports.event("phase", name, phase=name)
+            self._job_log.write(f"phase {name}")
+            self._reporter.flush_with_next()  # it may be long before the phase reports anything else
+            self._reporter.add_event("phase", name, phase=name)
 
     def progress(self, fraction: float) -> None:
-        """How much is done, over all attempts."""
+        """Record the progress, 0 to 1, over all attempts of the job."""
         if fraction > self._progress:
             self._progress = min(fraction, 1.0)
-            self._reports.columns(progress=self._progress)
+            self._reporter.set_columns(progress=self._progress)
 
     def metric(self, values: dict[str, Any]) -> None:
-        """Numbers of one step of work."""
-        strict = {key: _finite(value) for key, value in values.items()}
-        self._journal.write(describe(strict))
-        self._reports.event("metric", strict)
+        """Record the numbers of one step, such as the loss of an epoch."""
+        finite = {key: _finite(value) for key, value in values.items()}
+        self._job_log.write(describe(finite))
+        self._reporter.add_event("metric", finite)
 
     def log(self, message: str) -> None:
-        """A line for a person."""
-        self._journal.write(message)
-        self._reports.event("log", message)
+        """Write a line to the log."""
+        self._job_log.write(message)
+        self._reporter.add_event("log", message)
 
     def baseline(self, result: BaselineResult) -> None:
-        """The net before compression was measured."""
+        """Record the size and accuracy of the network before compression."""
         accuracy = "" if result.accuracy is None else f", accuracy {result.accuracy:.2f} %"
-        self._journal.write(f"baseline: {result.npz_bytes} bytes as npz{accuracy}")
-        self._reports.columns(baseline=result.to_json())
+        self._job_log.write(f"baseline: {result.npz_bytes} bytes as npz{accuracy}")
+        self._reporter.set_columns(baseline=result.to_json())
 
     def point(self, point: Point, bundle: Path) -> None:
-        """A point is final: its bundle is stored before the row that names it."""
+        """Record a finished point. Its bundle is stored before the row that refers to it."""
         digest = self._blobs.put_file(bundle)
         metrics = point.to_metrics()
         layers = metrics.pop("layers")
-        self._reports.point(PointRow(point.index, metrics, layers, digest))
+        self._reporter.put_point(PointRow(point.index, metrics, layers, digest))
         accuracy = "" if point.accuracy is None else f", accuracy {point.accuracy:.2f} %"
         clusters = "no clusters" if point.clusters is None else f"{point.clusters} clusters"
-        self._journal.write(
+        self._job_log.write(
             f"point {point.index}: sparsity {point.sparsity:.4f}, {clusters}: {point.bytes.total} bytes,"
             f" ratio {point.ratio:.2f}{accuracy}"
         )
 
     def should_stop(self) -> bool:
-        """Whether SIGTERM came. Asked often, so what was gathered is written here too."""
-        self._reports.flush()
+        """Whether SIGTERM was received. The pipeline asks often, so pending reports are written here too."""
+        self._reporter.flush_if_due()
         return self._stop.is_set()
 
 
 def describe(values: dict[str, Any]) -> str:
-    """Numbers of a step as a line: ``finetune: epoch 3/30, loss 0.2, train_accuracy 97.5``."""
+    """The numbers of a step as a line: ``finetune: epoch 3/30, loss 0.2, train_accuracy 97.5``."""
     rest = {key: value for key, value in values.items() if key not in ("phase", "epoch", "epochs")}
     parts = [f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in rest.items()]
     if "epoch" in values:
@@ -86,5 +91,5 @@ def describe(values: dict[str, Any]) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The value, or None for a number that JSON does not have."""
+    """The value, or None for NaN and infinities, which JSON does not have."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,7 +1,8 @@
 """One job in one process: ``python -m worker.run.runner JOB_ID ATTEMPT PARENT_PID``.
 
-It loads the inputs, calls the pipeline, records success or failure, and gives all memory back by ending. Its exit
-code tells the supervisor what it recorded (``worker.run.exits``); its output goes to the job's log.
+It loads the inputs, calls the pipeline, and records success or failure. Memory and GPU are released when the process
+ends. The exit code tells the supervisor what was recorded (``worker.run.exit_codes``). The output of the process goes
+to the job's log.
 """
 
 from __future__ import annotations
@@ -22,16 +23,24 @@ from cnet.errors import StoppedError
 from cnet.pipeline import Outcome, run
 from cnet.spec import JobSpec
 from worker.host.machine import versions
-from worker.run import exits
-from worker.run.faults import failed, trace
+from worker.run import exit_codes
+from worker.run.failures import failure_of, traceback_text
 from worker.run.inputs import load_inputs
-from worker.run.log import JobLog
+from worker.run.job_log import JobLog
 from worker.run.observer import JobObserver
-from worker.run.reports import FencedError, Reports, StopFlag, patient
+from worker.run.reporter import FencedError, JobReporter, StopFlag, retry_until_available
 
 
 class Runner:
-    """Runs one attempt of one job."""
+    """Runs one attempt of one job.
+
+    Args:
+        settings: settings of the service.
+        database: of the service.
+        job: the claimed job.
+        stop: set when the run should end.
+
+    """
 
     def __init__(self, settings: Settings, database: Database, job: Job, stop: StopFlag) -> None:
         self._settings = settings
@@ -39,49 +48,56 @@ class Runner:
         self._job = job
         self._stop = stop
         self._folder = JobFolder.of(settings.jobs_dir, job.id)
-        self._journal = JobLog(self._folder.log)
-        self._reports = Reports(Lifecycle(database), JobPoints(database), job, stop)
+        self._job_log = JobLog(self._folder.log)
+        self._reporter = JobReporter(Lifecycle(database), JobPoints(database), job, stop)
 
     def run(self) -> int:
-        """Run it to its end; an exit code."""
-        _warn_into(self._journal)
-        try:
-            self._reports.finish(self._end())
-        except StoppedError:
-            self._journal.write("stopped; what was saved is kept")
-            return exits.STOPPED
-        except FencedError:
-            self._journal.write(f"attempt {self._job.attempt} ends here: another one holds the job")
-            return exits.FENCED
-        return exits.ENDED
+        """Run the attempt to its end.
 
-    def _end(self) -> End:
+        Returns:
+            One of ``worker.run.exit_codes``.
+
+        """
+        _log_warnings_to(self._job_log)
+        try:
+            self._reporter.finish(self._run_pipeline())
+        except StoppedError:
+            self._job_log.write("stopped; the next attempt resumes from the last saved state")
+            return exit_codes.STOPPED
+        except FencedError:
+            self._job_log.write(f"attempt {self._job.attempt} ends here: another attempt holds the job")
+            return exit_codes.FENCED
+        return exit_codes.RECORDED
+
+    def _run_pipeline(self) -> End:
         try:
             outcome = self._work()
         except StoppedError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the job has failed and its user is told
-            end = failed(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the job has failed and the user is told
+            end = failure_of(error)
             if end.code == "internal_error" or error.__cause__ is not None:
-                self._journal.write(trace(error))
-            self._journal.write(f"failed ({end.code}): {end.detail}")
+                self._job_log.write(traceback_text(error))
+            self._job_log.write(f"failed ({end.code}): {end.detail}")
             return end
-        self._journal.write(f"succeeded: point {outcome.selected} of {len(outcome.points)} is selected")
+        self._job_log.write(f"succeeded: point {outcome.selected} of {len(outcome.points)} is selected")
         return End(Status.SUCCEEDED, selected=outcome.selected)
 
     def _work(self) -> Outcome:
         job, blobs = self._job, LocalBlobs(self._settings.blobs_dir)
         spec = JobSpec.parse(job.spec)
-        self._reports.columns(versions={**versions(), "device": _device(spec, self._settings.job_threads)})
-        observer = JobObserver(job, self._reports, self._journal, blobs, self._stop)
+        self._reporter.set_columns(versions={**versions(), "device": _device(spec, self._settings.job_threads)})
+        observer = JobObserver(job, self._reporter, self._job_log, blobs, self._stop)
         observer.phase("load")
         self._folder.path.mkdir(parents=True, exist_ok=True)
-        inputs = patient(lambda: load_inputs(job, spec, self._database, blobs, self._folder.state), self._stop)
+        inputs = retry_until_available(
+            lambda: load_inputs(job, spec, self._database, blobs, self._folder.state), self._stop
+        )
         return run(spec, inputs, observer)
 
 
 def _device(spec: JobSpec, threads: int) -> str:
-    """Name of the device that the job trains on, with ``threads`` threads: sums depend on their number."""
+    """Name of the device that the job trains on. Sets torch's number of threads, on which sums depend."""
     if not spec.trains:
         return "cpu"
     import torch
@@ -94,28 +110,39 @@ def _device(spec: JobSpec, threads: int) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
 
 
-def _warn_into(journal: JobLog) -> None:
-    """Python's warnings as lines of the log, without the paths that they name."""
+def _log_warnings_to(job_log: JobLog) -> None:
+    """Write Python's warnings to the log of the job, without the source paths that they name."""
 
     def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        journal.write(f"warning: {category.__name__}: {message}")
+        job_log.write(f"warning: {category.__name__}: {message}")
 
     warnings.showwarning = show
 
 
+def run_attempt(settings: Settings, job_id: str, attempt: int, stop: StopFlag) -> int:
+    """Run an attempt of a job, unless another attempt holds the job.
+
+    Returns:
+        One of ``worker.run.exit_codes``.
+
+    """
+    database = Database(settings.database)
+    try:
+        job = retry_until_available(lambda: Lifecycle(database).held(job_id, attempt), stop)
+        return exit_codes.FENCED if job is None else Runner(settings, database, job, stop).run()
+    except StoppedError:
+        return exit_codes.STOPPED
+    finally:
+        database.close()
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Run the attempt that the arguments name, unless another one holds the job."""
+    """Run the attempt that the command line names, and die with the supervisor."""
     job_id, attempt, parent = arguments
     die_with_parent(int(parent))
     stop = StopFlag()
     signal.signal(signal.SIGTERM, lambda _number, _frame: stop.set())
-    settings = Settings()
-    database = Database(settings.database)
-    try:
-        job = patient(lambda: Lifecycle(database).held(job_id, int(attempt)), stop)
-        return exits.FENCED if job is None else Runner(settings, database, job, stop).run()
-    except StoppedError:
-        return exits.STOPPED
+    return run_attempt(Settings(), job_id, int(attempt), stop)
 
 
 if __name__ == "__main__":

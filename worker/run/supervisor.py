@@ -1,7 +1,7 @@
-"""The supervisor of a job: claims it, runs it in a child process, and records how it left this worker.
+"""The supervisor: claims a job, runs it in a child process, and records the outcome where the runner could not.
 
-The runner records the end of a job that succeeded or failed by itself; everything else is recorded here: a stop on
-request, a time limit, a shutdown, and a runner that died.
+A runner records the end of a job that succeeded or failed. The supervisor records everything else: a cancellation, a
+time limit, a shutdown, and a runner that died.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from app.core.jobs import End, Job, JobFolder, Lifecycle
 from app.core.settings import Settings
 from app.core.states import Status
 from worker.host.stop_signal import StopSignal
-from worker.run import exits
-from worker.run.child import Child, describe_exit
-from worker.run.log import JobLog
-from worker.run.watch import Limits, Reason, Watch
+from worker.run import exit_codes
+from worker.run.child_process import ChildProcess, describe_exit
+from worker.run.job_log import JobLog
+from worker.run.monitor import RunLimits, RunnerMonitor, StopReason
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ _RETRY_SECONDS = 0.5
 
 
 def runner_command(job: Job) -> Sequence[str]:
-    """The command that runs a claimed job. It dies with this process; nothing in the working folder shadows it."""
+    """The command that runs a claimed job. It dies with this process; ``-P`` keeps the working folder off its path."""
     return [sys.executable, "-P", "-m", "worker.run.runner", job.id, str(job.attempt), str(os.getpid())]
 
 
@@ -42,11 +42,11 @@ class Supervisor:
     """Runs jobs, one at a time, in the main thread of its process (which handles signals and parents the runner).
 
     Args:
-        settings: the service's.
-        database: of this process alone.
-        worker: the worker's id, for the record.
+        settings: settings of the service.
+        database: a connection that only this process uses.
+        worker: id of the worker, for the job's row and its log.
         stop: set when the worker shuts down.
-        command: what runs a claimed job.
+        command: gives the command line that runs a claimed job.
 
     """
 
@@ -65,35 +65,35 @@ class Supervisor:
         self._command = command
 
     def run(self, job_id: str) -> None:
-        """Run the job if it can be claimed; return when no process of it is left and the outcome is recorded."""
+        """Run the job if it can be claimed. Returns when its processes have ended and its outcome is recorded."""
         if self._stop.is_set():
             return
-        patience = time.monotonic() + self._settings.lease_seconds
-        job = _patiently(lambda: self._lifecycle.claim(job_id, self._worker, self._settings.lease_seconds), patience)
+        give_up = time.monotonic() + self._settings.lease_seconds
+        job = _retry_until(lambda: self._lifecycle.claim(job_id, self._worker, self._settings.lease_seconds), give_up)
         if job is None:
-            log.info("%s: nothing to do, it is not queued any more", job_id)
+            log.info("job %s: nothing to do, it is not queued any more", job_id)
             return
         folder = JobFolder.of(self._settings.jobs_dir, job.id)
-        journal = JobLog(folder.log)
-        log.info("%s: attempt %d starts", job.id, job.attempt)
+        job_log = JobLog(folder.log)
+        log.info("job %s: attempt %d starts", job.id, job.attempt)
         try:
-            journal.write(f"attempt {job.attempt} starts on worker {self._worker}")
-            child = Child(self._command(job), self._environment(), folder.log)
+            job_log.write(f"attempt {job.attempt} starts on worker {self._worker}")
+            child = ChildProcess(self._command(job), self._environment(), folder.log)
         except OSError:
-            log.exception("%s: the runner does not start", job.id)
-            self._conclude(job, None, exits.ENDED, patience)
+            log.exception("job %s: the runner cannot be started", job.id)
+            self._record_end(job, None, exit_codes.RECORDED, give_up)
             return
         with child:
-            watch = Watch(self._lifecycle, job, child, self._limits(job), self._stop)
-            with _on_sigterm(watch.shut_down):
-                watch.until_ended()
+            monitor = RunnerMonitor(self._lifecycle, job, child, self._limits(job), self._stop)
+            with _on_sigterm(monitor.shut_down):
+                monitor.wait_for_end()
             code = child.close()
-            self._tell(journal, job, watch.reason, code)
-            self._conclude(job, watch.reason, code, watch.lease_over)
+            self._log_end(job_log, job, monitor.reason, code)
+            self._record_end(job, monitor.reason, code, monitor.lease_end)
 
-    def _limits(self, job: Job) -> Limits:
+    def _limits(self, job: Job) -> RunLimits:
         left = max(job.time_limit - job.ran_seconds, 0.0)
-        return Limits(left, self._settings.lease_seconds, self._settings.stop_grace_seconds)
+        return RunLimits(left, self._settings.lease_seconds, self._settings.stop_grace_seconds)
 
     def _environment(self) -> dict[str, str]:
         threads = str(self._settings.job_threads)
@@ -101,42 +101,42 @@ class Supervisor:
             **self._settings.environment(),
             "OMP_NUM_THREADS": threads,
             "OPENBLAS_NUM_THREADS": threads,
-            "OMP_WAIT_POLICY": "PASSIVE",  # threads that spin while they wait stall a machine that others use too
-            "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # equal matrix products in each run; read when CUDA starts
+            "OMP_WAIT_POLICY": "PASSIVE",  # waiting threads sleep, since other processes need the cores
+            "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # the same matrix products in every run; CUDA reads it when it starts
             "PYTHONUNBUFFERED": "1",
         }
 
-    def _tell(self, journal: JobLog, job: Job, reason: Reason | None, code: int) -> None:
-        if reason is Reason.NOT_HELD or (reason is None and code in (exits.ENDED, exits.FENCED)):
-            log.info("%s: attempt %d is over", job.id, job.attempt)
+    def _log_end(self, job_log: JobLog, job: Job, reason: StopReason | None, code: int) -> None:
+        if reason is StopReason.NOT_HELD or (reason is None and code in (exit_codes.RECORDED, exit_codes.FENCED)):
+            log.info("job %s: attempt %d has ended", job.id, job.attempt)
             return
         text = f"attempt {job.attempt} was stopped: {reason.value}" if reason else f"the runner {describe_exit(code)}"
-        log.log(logging.INFO if reason else logging.WARNING, "%s: %s", job.id, text)
+        log.log(logging.INFO if reason else logging.WARNING, "job %s: %s", job.id, text)
         try:
-            journal.write(text)
+            job_log.write(text)
         except OSError:
-            log.exception("%s: the log cannot be written", job.id)
+            log.exception("job %s: its log cannot be written", job.id)
 
-    def _conclude(self, job: Job, reason: Reason | None, code: int, until: float) -> None:
-        """Record how the attempt ended, unless that is recorded already or the lease is lost."""
-        if reason is Reason.NOT_HELD:
+    def _record_end(self, job: Job, reason: StopReason | None, code: int, until: float) -> None:
+        """Record how the attempt ended, unless that is recorded already or the lease was lost."""
+        if reason is StopReason.NOT_HELD:
             return
-        status = _patiently(lambda: self._record(job, reason, code), until)
+        status = _retry_until(lambda: self._record(job, reason, code), until)
         if status is not None:
-            log.info("%s: %s", job.id, status)
+            log.info("job %s: %s", job.id, status)
 
-    def _record(self, job: Job, reason: Reason | None, code: int) -> Status | None:
+    def _record(self, job: Job, reason: StopReason | None, code: int) -> Status | None:
         held = self._lifecycle.held(job.id, job.attempt)
         if held is None:
             return None
         if held.cancel_requested:
             return self._end(job, End(Status.CANCELLED))
-        if reason is Reason.TIMED_OUT:
+        if reason is StopReason.TIMED_OUT:
             return self._end(job, _timed_out(job))
-        if reason is Reason.SHUTDOWN or code == exits.STOPPED:
+        if reason is StopReason.SHUTDOWN or code == exit_codes.STOPPED:
             return self._lifecycle.hand_back(job.id, job.attempt)
         recovered = self._lifecycle.recover(held, self._settings.max_lost_attempts, holder=True)
-        # None: it moved since it was read, so a cancellation came
+        # None: the row changed since it was read, which only a cancellation does.
         return recovered or self._lifecycle.hand_back(job.id, job.attempt)
 
     def _end(self, job: Job, end: End) -> Status | None:
@@ -145,18 +145,19 @@ class Supervisor:
 
 def _timed_out(job: Job) -> End:
     detail = (
-        f"the job reached its time limit of {job.time_limit} seconds of running (waiting does not count);"
-        " raise time_limit, or ask for fewer epochs or points"
+        f"the job has run for its time limit of {job.time_limit} seconds (time in the queue does not count)."
+        " Raise time_limit, or ask for fewer epochs or points."
     )
     return End(Status.TIMED_OUT, "time_limit", detail)
 
 
-def _patiently(action: Callable[[], Result | None], until: float) -> Result | None:
-    """What ``action`` gives, tried again while the database does not answer; None where that lasts.
+def _retry_until(action: Callable[[], Result | None], until: float) -> Result | None:
+    """The result of ``action``, which is repeated while the database does not answer; None where that lasts too long.
 
     Args:
-        action: safe to repeat.
-        until: when to give up, in monotonic time: the lease is over then, and the reaper recovers the job.
+        action: a call that is safe to repeat.
+        until: when to give up, in seconds of the monotonic clock. The lease has expired then, and the reaper recovers
+            the job.
 
     """
     while True:
@@ -171,7 +172,7 @@ def _patiently(action: Callable[[], Result | None], until: float) -> Result | No
 
 @contextmanager
 def _on_sigterm(action: Callable[[], None]) -> Iterator[None]:
-    """Do ``action`` on SIGTERM instead of ending: process managers send it to all processes of a service."""
+    """Call ``action`` on SIGTERM instead of ending: process managers send SIGTERM to all processes of a service."""
 
     def handle(_number: int, _frame: FrameType | None) -> None:
         action()

@@ -32,31 +32,31 @@ def test_a_worker_is_gone_when_it_was_killed(tmp_path: Path) -> None:
     """And not a moment before."""
     presence = Presence(tmp_path / "workers")
     with _worker(tmp_path / "workers", _LIVES) as process:
-        assert not presence.is_gone("w1")
+        assert not presence.is_dead("w1")
         process.kill()
-    assert presence.is_gone("w1")
+    assert presence.is_dead("w1")
 
 
 def test_a_worker_is_gone_when_its_last_process_is(tmp_path: Path) -> None:
     """A pool process that was forked from it holds the lock, too."""
     with _worker(tmp_path, _FORKS) as process:
         process.wait()
-        assert not Presence(tmp_path).is_gone("w1")
+        assert not Presence(tmp_path).is_dead("w1")
         assert process.stdin is not None
         process.stdin.close()
-        until(lambda: Presence(tmp_path).is_gone("w1"))
+        until(lambda: Presence(tmp_path).is_dead("w1"))
 
 
 def test_a_worker_that_was_never_here_is_not_gone(tmp_path: Path) -> None:
     """It may live on another host: only its lease says."""
-    assert not Presence(tmp_path / "workers").is_gone("w1")
+    assert not Presence(tmp_path / "workers").is_dead("w1")
 
 
 def test_a_worker_that_ended_in_order_leaves_nothing(tmp_path: Path) -> None:
     """It holds no job either."""
     presence = Presence(tmp_path)
     presence.enter("w1")
-    assert not Presence(tmp_path).is_gone("w1")
+    assert not Presence(tmp_path).is_dead("w1")
     presence.leave("w1")
     presence.leave("w1")
     assert list(tmp_path.iterdir()) == []
@@ -64,12 +64,12 @@ def test_a_worker_that_ended_in_order_leaves_nothing(tmp_path: Path) -> None:
 
 def test_what_dead_workers_left_is_removed_once_it_is_not_needed(tmp_path: Path) -> None:
     """Living workers' locks stay, and those of workers whose jobs are still to be recovered."""
-    Presence(tmp_path).forget_dead([])
+    Presence(tmp_path).remove_dead([])
     with _worker(tmp_path, _LIVES) as process:
-        Presence(tmp_path).forget_dead([])
+        Presence(tmp_path).remove_dead([])
         assert len(list(tmp_path.iterdir())) == 1
         process.kill()
-    Presence(tmp_path).forget_dead(["w1"])
-    assert Presence(tmp_path).is_gone("w1")
-    Presence(tmp_path).forget_dead([])
+    Presence(tmp_path).remove_dead(["w1"])
+    assert Presence(tmp_path).is_dead("w1")
+    Presence(tmp_path).remove_dead([])
     assert list(tmp_path.iterdir()) == []

@@ -19,7 +19,7 @@ class _Worker:
 
     def look_after(self, seconds: float) -> int:
         self.now += seconds
-        self.watchdog.look()
+        self.watchdog.check()
         return self.left
 
 

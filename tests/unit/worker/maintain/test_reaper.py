@@ -47,7 +47,7 @@ def test_a_job_whose_lease_is_over_is_queued_and_sent(
     assert _status(jobs, running) == "queued"
     assert running.id in queue.sent
     log = JobFolder.of(settings.jobs_dir, running.id).log.read_text()
-    assert "attempt 1 lost its worker: back to the queue" in log
+    assert "attempt 1 lost its worker; the job is queued again" in log
 
 
 def test_a_job_under_way_is_left_alone(reaper: Reaper, running: Job, jobs: Jobs) -> None:

@@ -15,9 +15,9 @@ from app.core.settings import Settings
 from app.core.states import Status
 from cnet.errors import StoppedError
 from tests.unit.cnet.points_at_hand import a_point
-from worker.run.log import JobLog
+from worker.run.job_log import JobLog
 from worker.run.observer import JobObserver, describe
-from worker.run.reports import FencedError, Reports, StopFlag, patient
+from worker.run.reporter import FencedError, JobReporter, StopFlag, retry_until_available
 
 
 @pytest.fixture
@@ -27,18 +27,18 @@ def stop() -> StopFlag:
 
 
 @pytest.fixture
-def observe(database: Database, settings: Settings, stop: StopFlag) -> Callable[[Job], tuple[JobObserver, Reports]]:
+def observe(database: Database, settings: Settings, stop: StopFlag) -> Callable[[Job], tuple[JobObserver, JobReporter]]:
     """An observer of a job, and what it writes through."""
 
-    def make(job: Job) -> tuple[JobObserver, Reports]:
-        reports = Reports(Lifecycle(database), JobPoints(database), job, stop)
-        journal = JobLog(settings.data_dir / "log.txt")
-        return JobObserver(job, reports, journal, LocalBlobs(settings.blobs_dir), stop), reports
+    def make(job: Job) -> tuple[JobObserver, JobReporter]:
+        reporter = JobReporter(Lifecycle(database), JobPoints(database), job, stop)
+        job_log = JobLog(settings.data_dir / "log.txt")
+        return JobObserver(job, reporter, job_log, LocalBlobs(settings.blobs_dir), stop), reporter
 
     return make
 
 
-Observe = Callable[[Job], tuple[JobObserver, Reports]]
+Observe = Callable[[Job], tuple[JobObserver, JobReporter]]
 
 
 def _events(database: Database, job: Job) -> list[tuple[str, object]]:
@@ -68,10 +68,10 @@ def test_a_phase_is_told_at_once_and_once(
 
 def test_what_comes_often_is_gathered(observe: Observe, running: Job, jobs: Jobs, database: Database) -> None:
     """A thousand steps of progress are few events, and the last one is not lost."""
-    observer, reports = observe(running)
+    observer, reporter = observe(running)
     for step in range(1001):
         observer.progress(step / 1000)
-    reports.flush_now()
+    reporter.flush_now()
     progress = [value for kind, value in _events(database, running) if kind == "progress"]
     assert progress == sorted(progress)  # type: ignore[type-var]
     assert progress[-1] == 1.0
@@ -82,20 +82,20 @@ def test_what_comes_often_is_gathered(observe: Observe, running: Job, jobs: Jobs
 def test_progress_does_not_fall_over_attempts(observe: Observe, running: Job, jobs: Jobs, lifecycle: Lifecycle) -> None:
     """A new attempt begins behind where the last one ended, and tells nothing until it is past that."""
     lifecycle.report(running.id, 1, progress=0.5)
-    observer, reports = observe(_get(jobs, running))
+    observer, reporter = observe(_get(jobs, running))
     observer.progress(0.2)
-    reports.flush_now()
+    reporter.flush_now()
     assert _get(jobs, running).progress == 0.5
     observer.progress(0.6)
-    reports.flush_now()
+    reporter.flush_now()
     assert _get(jobs, running).progress == 0.6
 
 
 def test_metrics_have_no_numbers_that_json_has_not(observe: Observe, running: Job, database: Database) -> None:
     """NaN and infinity are null."""
-    observer, reports = observe(running)
+    observer, reporter = observe(running)
     observer.metric({"phase": "finetune", "epoch": 1, "loss": math.nan, "norm": math.inf})
-    reports.flush_now()
+    reporter.flush_now()
     assert _events(database, running) == [
         ("metric", {"phase": "finetune", "epoch": 1, "loss": None, "norm": None}),
     ]
@@ -120,7 +120,7 @@ def test_another_attempt_ends_the_run_whatever_it_tells(
     observe: Observe, running: Job, lifecycle: Lifecycle, tmp_path: Path
 ) -> None:
     """Nothing is written, and no handler of exceptions stands in the way."""
-    observer, reports = observe(running)
+    observer, reporter = observe(running)
     lifecycle.recover(running, 2, holder=True)
     lifecycle.claim(running.id, "w2", 30)
     bundle = tmp_path / "bundle"
@@ -129,12 +129,12 @@ def test_another_attempt_ends_the_run_whatever_it_tells(
     with pytest.raises(FencedError):
         observer.phase("prune")
     with pytest.raises(FencedError):
-        reports.flush_now()
-    observer, reports = observe(running)
+        reporter.flush_now()
+    observer, reporter = observe(running)
     with pytest.raises(FencedError):
         observer.point(a_point(0, 200), bundle)
     with pytest.raises(FencedError):
-        reports.finish(End(Status.SUCCEEDED))
+        reporter.finish(End(Status.SUCCEEDED))
 
 
 def test_it_stops_when_told(observe: Observe, running: Job, stop: StopFlag) -> None:
@@ -149,7 +149,7 @@ def test_what_was_told_while_the_database_was_away_is_written_later(
     observe: Observe, running: Job, jobs: Jobs, settings: Settings
 ) -> None:
     """The run goes on meanwhile."""
-    observer, reports = observe(running)
+    observer, reporter = observe(running)
     real, hidden = settings.data_dir / "cnet.db", settings.data_dir / "hidden"
     real.rename(hidden)
     real.mkdir()
@@ -157,7 +157,7 @@ def test_what_was_told_while_the_database_was_away_is_written_later(
     observer.log("hello")
     real.rmdir()
     hidden.rename(real)
-    reports.flush_now()
+    reporter.flush_now()
     assert _get(jobs, running).phase == "prune"
 
 
@@ -167,7 +167,7 @@ def test_a_run_that_should_end_does_not_wait_for_the_database(settings: Settings
     (settings.data_dir / "cnet.db").mkdir()
     away = Database(settings.database)
     with pytest.raises(StoppedError):
-        patient(away.ping, stop)
+        retry_until_available(away.ping, stop)
 
 
 @pytest.mark.parametrize(

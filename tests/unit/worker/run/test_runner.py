@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,9 +15,9 @@ from app.core.uploaded_files import NewUploadedFile, UploadedFiles
 from cnet.bundle import open_bundle
 from cnet.formats.canonical import write_canonical
 from cnet.weights import Tensor, Weights
-from worker.run import exits
-from worker.run.reports import StopFlag
-from worker.run.runner import Runner, main
+from worker.run import exit_codes
+from worker.run.reporter import StopFlag
+from worker.run.runner import Runner, run_attempt
 
 
 def _checkpoint(settings: Settings, database: Database) -> str:
@@ -53,7 +51,7 @@ def checkpoint(settings: Settings, database: Database) -> str:
 def test_a_job_without_training_succeeds(settings: Settings, database: Database, checkpoint: str) -> None:
     """Its point's bundle is stored and opens; its row says what it ran on."""
     job = _claimed(database, checkpoint)
-    assert Runner(settings, database, job, StopFlag()).run() == exits.ENDED
+    assert Runner(settings, database, job, StopFlag()).run() == exit_codes.RECORDED
     done = _get(database, job)
     assert (done.status, done.selected, done.progress) == ("succeeded", 0, 1.0)
     assert done.versions is not None
@@ -68,7 +66,7 @@ def test_a_target_that_no_point_meets_fails_the_job_and_keeps_its_points(
 ) -> None:
     """The code is the contract's."""
     job = _claimed(database, checkpoint, target={"max_bytes": 1})
-    assert Runner(settings, database, job, StopFlag()).run() == exits.ENDED
+    assert Runner(settings, database, job, StopFlag()).run() == exit_codes.RECORDED
     failed = _get(database, job)
     assert (failed.status, failed.error_code) == ("failed", "constraint_not_met")
     assert JobPoints(database).of(job.id)
@@ -79,9 +77,12 @@ def test_a_run_that_should_stop_records_nothing(settings: Settings, database: Da
     job = _claimed(database, checkpoint)
     stop = StopFlag()
     stop.set()
-    assert Runner(settings, database, job, stop).run() == exits.STOPPED
+    assert Runner(settings, database, job, stop).run() == exit_codes.STOPPED
     assert _get(database, job).status == "running"
-    assert "stopped; what was saved is kept" in JobFolder.of(settings.jobs_dir, job.id).log.read_text()
+    assert (
+        "stopped; the next attempt resumes from the last saved state"
+        in JobFolder.of(settings.jobs_dir, job.id).log.read_text()
+    )
 
 
 def test_a_run_that_is_fenced_records_nothing(settings: Settings, database: Database, checkpoint: str) -> None:
@@ -89,7 +90,7 @@ def test_a_run_that_is_fenced_records_nothing(settings: Settings, database: Data
     job = _claimed(database, checkpoint)
     Lifecycle(database).recover(job, 2, holder=True)
     second = Lifecycle(database).claim(job.id, "w2", 30)
-    assert Runner(settings, database, job, StopFlag()).run() == exits.FENCED
+    assert Runner(settings, database, job, StopFlag()).run() == exit_codes.FENCED
     assert _get(database, job) == second
 
 
@@ -99,10 +100,10 @@ def test_a_checkpoint_that_is_gone_fails_the_job(settings: Settings, database: D
     assert stored is not None
     LocalBlobs(settings.blobs_dir).delete(stored.blob)
     job = _claimed(database, checkpoint)
-    assert Runner(settings, database, job, StopFlag()).run() == exits.ENDED
+    assert Runner(settings, database, job, StopFlag()).run() == exit_codes.RECORDED
     failed = _get(database, job)
     assert (failed.status, failed.error_code) == ("failed", "gone")
-    assert "upload it again" in (failed.error_detail or "")
+    assert "Upload it again" in (failed.error_detail or "")
 
 
 def test_a_fault_of_ours_is_in_the_log_and_not_in_the_answer(
@@ -112,19 +113,13 @@ def test_a_fault_of_ours_is_in_the_log_and_not_in_the_answer(
     job = _claimed(database, checkpoint)
     (settings.jobs_dir / job.id).mkdir(parents=True)
     (settings.jobs_dir / job.id / "state").write_text("a file where a folder has to be")
-    assert Runner(settings, database, job, StopFlag()).run() == exits.ENDED
+    assert Runner(settings, database, job, StopFlag()).run() == exit_codes.RECORDED
     failed = _get(database, job)
     assert failed.status == "failed"
     assert str(settings.data_dir) not in (failed.error_detail or "")
     assert "in cnet.pipeline" in JobFolder.of(settings.jobs_dir, job.id).log.read_text()
 
 
-def test_a_runner_of_a_job_that_is_not_held_ends_at_once(
-    settings: Settings, running: Job, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """Its attempt is over."""
-    monkeypatch.setenv("CNET_DATA_DIR", str(tmp_path))
-    monkeypatch.setattr("worker.run.runner.die_with_parent", lambda _: None)
-    monkeypatch.setattr("worker.run.runner.signal.signal", lambda *_: None)
-    assert settings.database.startswith("sqlite")
-    assert main([running.id, "7", str(os.getppid())]) == exits.FENCED
+def test_an_attempt_that_does_not_hold_its_job_ends_at_once(settings: Settings, running: Job) -> None:
+    """Another attempt holds the job."""
+    assert run_attempt(settings, running.id, 7, StopFlag()) == exit_codes.FENCED

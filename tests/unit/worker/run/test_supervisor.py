@@ -16,7 +16,7 @@ from app.core.settings import Settings
 from app.core.states import Status
 from tests.processes import processes_with, until
 from worker.host.stop_signal import StopSignal
-from worker.run import exits
+from worker.run import exit_codes
 from worker.run.supervisor import Supervisor, runner_command
 
 WAITS = "import time; print('up', flush=True); time.sleep(600)"
@@ -179,7 +179,7 @@ def test_a_sigterm_to_the_supervisor_hands_the_job_back(
 
 def test_a_runner_that_was_stopped_by_others_counts_no_loss(run: Callable[..., None], queued: Job, jobs: Jobs) -> None:
     """It says so with its exit code."""
-    run(queued, f"raise SystemExit({exits.STOPPED})")
+    run(queued, f"raise SystemExit({exit_codes.STOPPED})")
     assert (_get(jobs, queued).status, _get(jobs, queued).lost_attempts) == ("queued", 0)
 
 

@@ -1,4 +1,4 @@
-"""What Celery's signals mean for a worker: when its host is made, told to stop, and let go."""
+"""Celery's signals: when a worker is made, started, told to stop, and ended."""
 
 from __future__ import annotations
 
@@ -10,27 +10,32 @@ from typing import Any
 from celery import signals
 
 from app.core.settings import Settings
-from worker.host.host import Host
+from worker.host.worker import Worker
 
 log = logging.getLogger(__name__)
 
 
-class Hosting:
-    """Makes the host of this process when Celery starts a worker in it."""
+class CeleryWorker:
+    """Makes the ``Worker`` of this process when Celery starts a worker in it, and passes Celery's signals on to it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._host: Host | None = None
+        self._worker: Worker | None = None
 
     @property
-    def host(self) -> Host:
-        """The host. Raises RuntimeError in a process that is no worker."""
-        if self._host is None:
-            raise RuntimeError("this process is not a worker")
-        return self._host
+    def worker(self) -> Worker:
+        """The worker of this process.
+
+        Raises:
+            RuntimeError: this process is no worker.
+
+        """
+        if self._worker is None:
+            raise RuntimeError("this process is not a worker. Start one with `celery -A worker.celery_app worker`.")
+        return self._worker
 
     def connect(self) -> None:
-        """Have Celery call us."""
+        """Subscribe to Celery's signals."""
         signals.setup_logging.connect(_log_to_stderr, weak=False)
         signals.celeryd_after_setup.connect(self._set_up, weak=False)
         signals.worker_process_init.connect(self._enter_pool_process, weak=False)
@@ -39,29 +44,32 @@ class Hosting:
         signals.worker_shutdown.connect(self._leave, weak=False)
 
     def _set_up(self, sender: str, instance: Any, **_: Any) -> None:
-        """In the main process, before the pool forks. Celery would go on after an exception, but not after this."""
+        """Make the worker, in the main process before the pool forks.
+
+        Celery logs an exception raised here and goes on; ``sys.exit`` ends the process.
+        """
         try:
-            self._host = Host(self._settings, sender, instance.app.amqp.queues.consume_from)
+            self._worker = Worker(self._settings, sender, instance.app.amqp.queues.consume_from)
         except Exception:
             log.exception("the worker cannot start")
             sys.exit(1)
 
     def _enter_pool_process(self, **_: Any) -> None:
-        self.host.enter_pool_process()
+        self.worker.enter_pool_process()
 
     def _start(self, **_: Any) -> None:
-        self.host.start()
+        self.worker.start()
 
     def _stop(self, **_: Any) -> None:
-        """In a signal handler of the main process, which then waits for the task under way."""
-        self.host.stop.set()
+        """Tell the pool processes to stop. Called in a signal handler; the main process then waits for them."""
+        self.worker.stop.set()
 
     def _leave(self, **_: Any) -> None:
-        self.host.leave()
+        self.worker.leave()
 
 
 def _log_to_stderr(**_: Any) -> None:
-    """Plain lines on stderr: time, level, who, what."""
+    """Log to standard error in lines of time, level, logger and message."""
     formatter = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
     formatter.converter = time.gmtime
     handler = logging.StreamHandler(sys.stderr)
@@ -69,4 +77,4 @@ def _log_to_stderr(**_: Any) -> None:
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.INFO)
-    logging.getLogger("celery.app.trace").setLevel(logging.WARNING)  # "succeeded in 3s: None" says nothing of the job
+    logging.getLogger("celery.app.trace").setLevel(logging.WARNING)  # "succeeded in 3s: None" tells nothing of the job

@@ -1,4 +1,4 @@
-"""Work that is done again and again beside the worker's real work."""
+"""Steps that a worker repeats at regular intervals beside its jobs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ log = logging.getLogger(__name__)
 Step = Callable[[], object]
 
 
-class Rounds:
-    """Named steps, done one after the other again and again in a thread; a step that fails stops no other.
+class PeriodicSteps:
+    """Named steps that a thread runs one after the other, at regular intervals; a failed step does not stop the others.
 
-    No thread of this process may hold a lock while Celery forks a pool process, or the child starts with that lock
-    held for ever. So a fork waits for the end of the step under way.
+    No thread of this process may hold a lock while Celery forks a pool process: in the child that lock would be held
+    for ever. Therefore a fork waits for the end of the current step.
+
+    Args:
+        name: name of the thread.
+        steps: what to do, by names that log messages use.
+        seconds: pause between two rounds.
+
     """
 
     def __init__(self, name: str, steps: Mapping[str, Step], seconds: float) -> None:
@@ -27,7 +33,7 @@ class Rounds:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         os.register_at_fork(
             before=self._working.acquire,
             after_in_parent=self._working.release,
@@ -36,22 +42,22 @@ class Rounds:
         self._thread.start()
 
     def stop(self, seconds: float) -> None:
-        """End, after the step under way or ``seconds``."""
+        """Stop the thread; wait for the current step, for at most ``seconds``."""
         self._ended.set()
         self._thread.join(seconds)
 
-    def once(self) -> None:
-        """One round."""
+    def run_once(self) -> None:
+        """Run each step once."""
         for name, step in self._steps.items():
             if self._ended.is_set():
                 return
             with self._working:
                 try:
                     step()
-                except Exception:  # whatever it is, the other steps must go on
-                    log.exception("%s failed; it is tried again", name)
+                except Exception:  # the other steps must go on, whatever it is
+                    log.exception("step %r failed; it is tried again in the next round", name)
 
     def _run(self) -> None:
         while not self._ended.is_set():
-            self.once()
+            self.run_once()
             self._ended.wait(self._seconds)

@@ -1,4 +1,4 @@
-"""The data folder: made, private, and in use by one ``cnet up`` at a time."""
+"""The data folder: private to its user, and used by one ``cnet up`` at a time."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from app.up.errors import StartError
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[Path]:
-    """Make ``folder`` if need be (mode 0700) and hold it; gives its absolute path.
+def locked_data_folder(folder: Path) -> Iterator[Path]:
+    """Create ``folder`` where it does not exist (mode 0700), lock it, and give its absolute path.
 
-    The lock is the kernel's: it goes with the process, however that ends.
+    The kernel releases the lock when the process ends, even if it is killed.
 
     Raises:
-        StartError: the folder cannot be used, or another ``cnet up`` runs on it.
+        StartError: the folder cannot be used, or another ``cnet up`` uses it.
 
     """
     path = folder.absolute()
@@ -27,9 +27,9 @@ def held(folder: Path) -> Iterator[Path]:
         lock = os.open(path / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         why = "it is a file" if path.is_file() else error.strerror or error
-        raise StartError(f"the data folder {folder} cannot be used: {why}") from error
+        raise StartError(f"the data folder {folder} cannot be used: {why}. Name another one with --data.") from error
     try:
-        _take(lock, folder)
+        _lock(lock, folder)
         yield path
     finally:
         os.close(lock)
@@ -41,14 +41,14 @@ def _make(path: Path) -> None:
     (path / "logs").mkdir(mode=0o700, exist_ok=True)
 
 
-def _take(lock: int, folder: Path) -> None:
+def _lock(lock: int, folder: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         holder = os.pread(lock, 32, 0).decode(errors="replace").strip()
         raise StartError(
-            f"another `cnet up` (process {holder}) runs on the data folder {folder}: stop it, or name another folder"
-            " with --data",
+            f"the data folder {folder} is in use by another `cnet up` (process {holder}). Stop that one, or name"
+            " another folder with --data.",
             code="folder_in_use",
         ) from error
     os.ftruncate(lock, 0)

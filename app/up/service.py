@@ -1,4 +1,4 @@
-"""The service on one machine: which processes there are, and that they run until they are told to end."""
+"""The service on one machine: starts its processes, restarts those that end, and ends them all."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from types import FrameType
 from app.core.db.engine import Database
 from app.core.workers import Workers
 from app.up import address, valkey
-from app.up.child import Child, Program
 from app.up.errors import StartError
+from app.up.process import Program, ServiceProcess
 
-_TICK = 0.1
-_BROKER_SECONDS = 60.0  # a long append-only file takes time to load
+_CHECK_SECONDS = 0.1
+_BROKER_SECONDS = 60.0  # loading a long append-only file takes time
 _READY_SECONDS = 180.0
 _STOP_SECONDS = 20.0
-_GIVE_UP = 4  # deaths in a row before the service was ever ready
-_STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_MAX_FAILURES = 4  # unexpected ends of a process in a row, before the service is ready
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class StopSignal:
-    """Whether the process was told to end; the second time it is in a hurry."""
+    """Counts the signals that told this process to end; a second one means at once."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def __call__(self, _number: int, _frame: FrameType | None) -> None:
-        """Note one signal."""
+        """Count one signal."""
         self.count += 1
 
     @property
     def given(self) -> bool:
-        """Whether to end."""
+        """Whether a signal was received."""
         return self.count > 0
 
 
 @contextmanager
 def stop_signal() -> Iterator[StopSignal]:
-    """Catch SIGTERM, SIGINT and SIGHUP meanwhile."""
+    """Catch SIGTERM, SIGINT and SIGHUP while the context lasts."""
     stop = StopSignal()
-    before = {number: signal.signal(number, stop) for number in _STOPPING}
+    before = {number: signal.signal(number, stop) for number in _STOP_SIGNALS}
     try:
         yield stop
     finally:
@@ -56,13 +56,13 @@ def stop_signal() -> Iterator[StopSignal]:
 
 
 def api_program(listening: socket.socket, environment: Mapping[str, str]) -> Program:
-    """The front end."""
+    """The API, which serves the socket ``listening``."""
     command = (sys.executable, "-P", "-m", "app.up.serve", str(listening.fileno()))
     return Program("api", command, environment, pass_fds=(listening.fileno(),))
 
 
 def worker_program(number: int, environment: Mapping[str, str]) -> Program:
-    """One Celery worker: one job at a time."""
+    """A Celery worker, which runs one job at a time."""
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
     name = f"worker-{number}"
     app = (sys.executable, "-P", "-m", "celery", "-A", "worker.celery_app", "worker", "-c", "1", "-P", "prefork")
@@ -70,16 +70,16 @@ def worker_program(number: int, environment: Mapping[str, str]) -> Program:
 
 
 @dataclass
-class House:
-    """All processes. ``run`` starts them, keeps them up, and ends them, on whatever way it is left.
+class LocalService:
+    """The processes of the service. ``run`` starts them, restarts those that end, and ends all of them when it returns.
 
     Attributes:
         folder: the data folder.
-        listening: the API's socket.
-        database: to see whether a worker lives.
-        broker: the private Valkey's process and socket, or None where another broker is used.
-        programs: API and workers.
-        stop: when to end.
+        listening: socket of the API.
+        database: tells whether a worker lives.
+        broker: program and socket path of the private Valkey, or None where another broker is used.
+        programs: the API and the workers.
+        stop: tells when to end.
 
     """
 
@@ -89,13 +89,13 @@ class House:
     broker: tuple[Program, Path] | None
     programs: Sequence[Program]
     stop: StopSignal
-    _children: list[Child] = field(default_factory=list)
+    _processes: list[ServiceProcess] = field(default_factory=list)
 
     def run(self, announce_ready: Callable[[], None]) -> None:
-        """Blocks until told to stop. ``announce_ready`` is called once, when jobs can be taken.
+        """Run until a stop signal. ``announce_ready`` is called once, when the service accepts jobs.
 
         Raises:
-            StartError: it did not get that far.
+            StartError: the service did not become ready.
 
         """
         try:
@@ -106,15 +106,15 @@ class House:
             if not self.stop.given:
                 announce_ready()
             while not self.stop.given:
-                self._tick()
+                self._check()
         finally:
             self._end()
 
-    def _start(self, program: Program) -> Child:
-        child = Child(program, self.folder)
-        self._children.append(child)
-        child.start()
-        return child
+    def _start(self, program: Program) -> ServiceProcess:
+        process = ServiceProcess(program, self.folder)
+        self._processes.append(process)
+        process.start()
+        return process
 
     def _start_broker(self) -> None:
         if self.broker is None:
@@ -128,7 +128,7 @@ class House:
         workers = Workers(self.database)
 
         def ready() -> bool:
-            # a worker that was seen before our start is one of an earlier run
+            # A worker that was last seen before our start belongs to an earlier run.
             return self._api_ready() and bool(workers.alive(time.monotonic() - started))
 
         self._wait(ready, _READY_SECONDS, "the service")
@@ -136,18 +136,19 @@ class House:
     def _wait(self, done: Callable[[], bool], seconds: float, what: str) -> None:
         deadline = time.monotonic() + seconds
         while not self.stop.given and not done():
-            self._tick()
-            hopeless = [child for child in self._children if child.deaths >= _GIVE_UP]
-            if hopeless:
-                raise StartError(_failed(f"{hopeless[0].program.name} cannot be started", hopeless[0]))
+            self._check()
+            failed = [process for process in self._processes if process.failures >= _MAX_FAILURES]
+            if failed:
+                raise StartError(_with_log(f"{failed[0].program.name} cannot be started", failed[0]))
             if time.monotonic() > deadline:
-                raise StartError(_failed(f"{what} was not ready after {seconds:.0f} s", self._children[-1]))
+                raise StartError(_with_log(f"{what} was not ready after {seconds:.0f} s", self._processes[-1]))
 
-    def _tick(self) -> None:
-        for child in self._children:
-            if child.keep_up():
-                sys.stderr.write(f"{child.program.name} ended unexpectedly; starting it again (see {child.log})\n")
-        time.sleep(_TICK)
+    def _check(self) -> None:
+        for process in self._processes:
+            if process.restart_if_ended():
+                name = process.program.name
+                sys.stderr.write(f"{name} ended unexpectedly and is restarted; its log is {process.log}\n")
+        time.sleep(_CHECK_SECONDS)
 
     def _api_ready(self) -> bool:
         host, port = address.reachable(self.listening)
@@ -161,22 +162,23 @@ class House:
             connection.close()
 
     def _end(self) -> None:
-        """Workers and API first, together; what they need, last. A second signal kills at once."""
-        upper = [child for child in self._children if child.program.name != "valkey"]
-        lower = [child for child in self._children if child.program.name == "valkey"]
-        for group in (upper, lower):
-            for child in group:
-                child.terminate()
+        """End the workers and the API together, then Valkey, which they need. A second signal kills them at once."""
+        clients = [process for process in self._processes if process.program.name != "valkey"]
+        valkeys = [process for process in self._processes if process.program.name == "valkey"]
+        for group in (clients, valkeys):
+            for process in group:
+                process.terminate()
             deadline = time.monotonic() + _STOP_SECONDS
-            hurry = self.stop.count
-            while any(child.alive for child in group) and time.monotonic() < deadline:
-                if self.stop.count > max(hurry, 1):
+            signals = self.stop.count
+            while any(process.alive for process in group) and time.monotonic() < deadline:
+                if self.stop.count > max(signals, 1):
                     break
-                time.sleep(_TICK)
-            for child in group:
-                child.end(time.monotonic())
+                time.sleep(_CHECK_SECONDS)
+            for process in group:
+                process.end(time.monotonic())
 
 
-def _failed(what: str, child: Child) -> str:
-    words = child.last_words()
-    return f"{what}; {child.log} ends with:\n{words}" if words else f"{what}; see {child.log}"
+def _with_log(what: str, process: ServiceProcess) -> str:
+    tail = process.log_tail()
+    said = f", whose last lines are:\n{tail}" if tail else "."
+    return f"{what}. Look for the reason in {process.log}{said}"

@@ -1,7 +1,7 @@
-"""The demo's side of PyTorch, in a process of its own: it trains the baseline and evaluates what came back.
+"""The part of the demo that needs PyTorch, run in a process of its own: training and evaluation of the network.
 
-``python -P -m app.demo.net train OUT.pth`` and ``... evaluate FILE``: one JSON object a line on standard output, the
-last one with ``accuracy`` in percent.
+``python -P -m app.demo.network train OUT.pth`` trains the baseline and writes it, ``... evaluate FILE`` evaluates a
+checkpoint. Both print one JSON object a line; the last one has ``accuracy`` in percent.
 """
 
 from __future__ import annotations

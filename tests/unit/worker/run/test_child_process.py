@@ -10,20 +10,20 @@ import pytest
 
 from tests.processes import processes_with, until
 from worker.host.stop_signal import StopSignal
-from worker.run.child import Child, describe_exit
+from worker.run.child_process import ChildProcess, describe_exit
 
 WAITS = "import time; time.sleep(600)"
 
 
-def _child(tmp_path: Path, script: str, *arguments: str) -> Child:
-    return Child([sys.executable, "-c", script, *arguments], dict(os.environ), tmp_path / "deep" / "out.txt")
+def _child(tmp_path: Path, script: str, *arguments: str) -> ChildProcess:
+    return ChildProcess([sys.executable, "-c", script, *arguments], dict(os.environ), tmp_path / "deep" / "out.txt")
 
 
 def test_its_output_is_appended(tmp_path: Path) -> None:
     """Both streams, to a file that may have lines already."""
     for text in ("one", "two"):
         with _child(tmp_path, f"import sys; print('{text}'); print('{text}!', file=sys.stderr)") as child:
-            until(lambda child=child: child.ended(0.1))  # type: ignore[misc]
+            until(lambda child=child: child.wait(0.1))  # type: ignore[misc]
             assert child.close() == 0
     lines = (tmp_path / "deep" / "out.txt").read_text().split()
     assert sorted(lines) == ["one", "one!", "two", "two!"]
@@ -40,8 +40,8 @@ def test_it_is_killed_when_the_block_is_left_by_an_exception(tmp_path: Path) -> 
 def test_its_end_is_noticed_without_waiting(tmp_path: Path) -> None:
     """The wait returns as soon as it ended, and again afterwards."""
     with _child(tmp_path, "raise SystemExit(5)") as child:
-        assert child.ended(60)
-        assert child.ended(0)
+        assert child.wait(60)
+        assert child.wait(0)
         assert child.close() == 5
         assert child.close() == 5
 
@@ -51,7 +51,7 @@ def test_a_stop_signal_ends_the_wait(tmp_path: Path) -> None:
     stop = StopSignal()
     with _child(tmp_path, WAITS) as child:
         stop.set()
-        assert not child.ended(60, stop)
+        assert not child.wait(60, stop)
     stop.close()
 
 
@@ -59,7 +59,7 @@ def test_it_can_be_asked_to_end(tmp_path: Path) -> None:
     """Its exit code names the signal."""
     with _child(tmp_path, WAITS) as child:
         child.terminate()
-        assert child.ended(60)
+        assert child.wait(60)
         assert child.close() == -15
 
 

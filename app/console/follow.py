@@ -8,7 +8,7 @@ from app.console.exit_codes import CANCELLED, DONE, FAILED, TIMED_OUT
 from app.console.output import emit_line, note
 
 if TYPE_CHECKING:
-    from app.console.progress import Bar
+    from app.console.progress import ProgressBar
     from cnet.client import Client
 
 _CODES = {"succeeded": DONE, "failed": FAILED, "cancelled": CANCELLED, "timed_out": TIMED_OUT}
@@ -21,15 +21,15 @@ def exit_code(job: dict[str, Any]) -> int:
 
 def follow(client: Client, job_id: str, *, quiet: bool) -> dict[str, Any]:
     """Show a job's events as they come; returns the job once it has ended."""
-    from app.console.progress import Bar
+    from app.console.progress import ProgressBar
 
-    with Bar("queued", quiet=quiet) as bar:
+    with ProgressBar("queued", quiet=quiet) as bar:
         for event in client.events(job_id):
             _show(event, bar)
     return client.job(job_id)
 
 
-def say_how_it_ended(job: dict[str, Any]) -> None:
+def print_outcome(job: dict[str, Any]) -> None:
     """One line for people."""
     error = job.get("error")
     if error:
@@ -46,7 +46,7 @@ def results_table(results: dict[str, Any]) -> str:
     return table(BaselineResult.from_json(results["baseline"]), points, results["selected"]).rstrip("\n")
 
 
-def _show(event: dict[str, Any], bar: Bar) -> None:
+def _show(event: dict[str, Any], bar: ProgressBar) -> None:
     kind = event["type"]
     value = event.get(kind)
     if kind == "phase" and isinstance(value, str):
@@ -58,7 +58,7 @@ def _show(event: dict[str, Any], bar: Bar) -> None:
     elif kind == "log":
         bar.log(str(value))
     elif kind == "point" and isinstance(value, dict):
-        bar.say(_point(value))
+        bar.print_line(_point(value))
 
 
 def _point(point: dict[str, Any]) -> str:

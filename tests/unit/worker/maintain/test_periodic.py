@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from worker.maintain.rounds import Rounds
+from worker.maintain.periodic import PeriodicSteps
 
 
 def test_a_step_that_fails_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
@@ -16,11 +16,11 @@ def test_a_step_that_fails_stops_no_other(caplog: pytest.LogCaptureFixture) -> N
     def fail() -> None:
         raise KeyError("boom")
 
-    rounds = Rounds("test", {"failing": fail, "working": lambda: done.append(1)}, 0.01)
-    rounds.once()
-    rounds.once()
+    steps = PeriodicSteps("test", {"failing": fail, "working": lambda: done.append(1)}, 0.01)
+    steps.run_once()
+    steps.run_once()
     assert done == [1, 1]
-    assert caplog.text.count("failing failed") == 2
+    assert caplog.text.count("step 'failing' failed") == 2
 
 
 def test_it_goes_on_until_it_is_stopped() -> None:
@@ -33,11 +33,11 @@ def test_it_goes_on_until_it_is_stopped() -> None:
         if len(done) == 3:
             third.set()
 
-    rounds = Rounds("test", {"step": step}, 0.001)
-    rounds.start()
+    steps = PeriodicSteps("test", {"step": step}, 0.001)
+    steps.start()
     assert third.wait(30)
-    rounds.stop(30)
+    steps.stop(30)
     count = len(done)
-    rounds.once()
+    steps.run_once()
     assert len(done) == count
     assert set(done) == {"test"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.run.log import JobLog
+from worker.run.job_log import JobLog
 
 TIME = "2026-01-02T03:04:05.000000Z"
 

@@ -1,4 +1,4 @@
-"""A worker's processes and what they share: the main process, made by Celery, and its pool process, which runs jobs."""
+"""One worker: the main process, which Celery starts, and its pool process, which runs the jobs."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from worker.host.machine import devices, versions
 from worker.host.presence import Presence
 from worker.host.stop_signal import StopSignal
 from worker.host.watchdog import Watchdog
+from worker.maintain.periodic import PeriodicSteps, Step
 from worker.maintain.reaper import Reaper
 from worker.maintain.retention import Retention
-from worker.maintain.rounds import Rounds, Step
 from worker.run.supervisor import Supervisor
 
 log = logging.getLogger(__name__)
 
 RETENTION_SECONDS = 60.0
 STUCK_SECONDS = 60.0
-_TEMPORARY_FAILURE = 75  # sysexits.h, EX_TEMPFAIL: whoever keeps workers running starts another
-_SILENT_LEASES = 10  # a worker not seen for so many leases is forgotten
+_TEMPORARY_FAILURE = 75  # EX_TEMPFAIL of sysexits.h: the process manager starts another worker
+_SILENT_LEASES = 10  # a worker that reports nothing for so many leases is removed from the list of workers
 
 
-class Host:
-    """One worker. Made in the main process before the pool forks, and inherited by pool processes.
+class Worker:
+    """One worker. It is made in the main process before the pool forks, so that pool processes inherit it.
 
     Args:
-        settings: the service's.
+        settings: settings of the service.
         name: Celery's node name, such as ``cnet1@host``.
         queues: names of the queues that this worker takes messages from.
 
@@ -48,20 +48,20 @@ class Host:
 
     def __init__(self, settings: Settings, name: str, queues: Collection[str]) -> None:
         self._settings = settings
-        self._main = os.getpid()
-        self.worker_id = f"{socket.gethostname()}:{self._main}:{name.split('@')[0]}"
+        self._main_pid = os.getpid()
+        self.worker_id = f"{socket.gethostname()}:{self._main_pid}:{name.split('@')[0]}"
         self._takes_jobs = QUEUE in queues
         self.stop = StopSignal()
         self._presence = Presence(settings.data_dir.absolute() / "workers")
         self._presence.enter(self.worker_id)
-        self._rounds: list[Rounds] = []
+        self._periodic: list[PeriodicSteps] = []
 
     def enter_pool_process(self) -> None:
-        """In a pool process: it dies with the main process, and the runner with it."""
-        die_with_parent(self._main)
+        """Make this pool process die with the main process; the runner dies with the pool process."""
+        die_with_parent(self._main_pid)
 
     def run_job(self, job_id: str) -> None:
-        """Run a job, in a pool process."""
+        """Run a job. Called in a pool process."""
         database = Database(self._settings.database)
         try:
             Supervisor(self._settings, database, self.worker_id, self.stop).run(job_id)
@@ -69,8 +69,8 @@ class Host:
             database.close()
 
     def start(self) -> None:
-        """The main process takes messages now: say so, and keep the service going."""
-        if self._rounds:
+        """Report that this worker lives, and begin maintenance. Called when the main process takes messages."""
+        if self._periodic:
             return
         database = Database(self._settings.database)
         queue = CeleryQueue(self._settings.broker)
@@ -78,17 +78,17 @@ class Host:
         reaper = Reaper(self._settings, Lifecycle(database), outbox, self._presence)
         retention = Retention(self._settings, database, LocalBlobs(self._settings.blobs_dir), outbox)
         steps = {**self._own_steps(Workers(database), queue), **reaper.steps()}
-        self._rounds = [
-            Rounds("reaper", steps, self._settings.reap_seconds),
-            Rounds("retention", retention.steps(), RETENTION_SECONDS),
+        self._periodic = [
+            PeriodicSteps("reaper", steps, self._settings.reap_seconds),
+            PeriodicSteps("retention", retention.steps(), RETENTION_SECONDS),
         ]
-        for rounds in self._rounds:
-            rounds.start()
+        for periodic in self._periodic:
+            periodic.start()
 
     def leave(self) -> None:
-        """The main process ends; it holds no job any more."""
-        for rounds in self._rounds:
-            rounds.stop(5.0)
+        """End maintenance and remove this worker from the list of workers. It must hold no job any more."""
+        for periodic in self._periodic:
+            periodic.stop(5.0)
         database = Database(self._settings.database)
         try:
             Workers(database).forget(self.worker_id)
@@ -101,16 +101,16 @@ class Host:
 
         def beat() -> None:
             workers.beat(self.worker_id, found[0] if found else [], versions())
-            if not found:  # asking takes seconds where there are GPUs
+            if not found:  # where there are GPUs, their names take seconds to find out
                 found.append(devices())
                 workers.beat(self.worker_id, found[0], versions())
 
-        watchdog = Watchdog(queue, self._idle, _leave_at_once, STUCK_SECONDS)
+        watchdog = Watchdog(queue, self._idle, _exit_at_once, STUCK_SECONDS)
         silent = _SILENT_LEASES * self._settings.lease_seconds
         return {
-            "saying that this worker lives": beat,
-            "forgetting silent workers": lambda: workers.drop_silent(silent),
-            "looking for a stuck consumer": watchdog.look,
+            "report that this worker lives": beat,
+            "remove silent workers": lambda: workers.drop_silent(silent),
+            "check for a stuck consumer": watchdog.check,
         }
 
     def _idle(self) -> bool:
@@ -118,6 +118,6 @@ class Host:
         return self._takes_jobs and not busy and not self.stop.is_set()
 
 
-def _leave_at_once() -> None:
+def _exit_at_once() -> None:
     sys.stderr.flush()
     os._exit(_TEMPORARY_FAILURE)

@@ -1,4 +1,4 @@
-"""What a user is told of a run that failed, and what its log says of an exception."""
+"""Exceptions that ended a run: what the user is told, and what the log of the job says."""
 
 from __future__ import annotations
 
@@ -12,37 +12,41 @@ from cnet.errors import CnetError
 from cnet.files import disk_full_detail, is_disk_full
 
 
-def failed(error: Exception) -> End:
-    """The end of a job whose run raised ``error``: a stable code, and words without a path or a traceback."""
+def failure_of(error: Exception) -> End:
+    """The recorded end of a job whose run raised ``error``: a stable code, and a detail without paths or traceback."""
     if isinstance(error, CnetError):
         where = f" (in phase {error.phase})" if error.phase else ""
         return End(Status.FAILED, error.code, f"{error.detail}{where}")
     if isinstance(error, ServiceError):
         return End(Status.FAILED, error.code, error.detail)
     if isinstance(error, MemoryError):
-        return End(Status.FAILED, "out_of_memory", "there is not enough memory for this job: use a larger machine")
+        return End(
+            Status.FAILED,
+            "out_of_memory",
+            "there is not enough memory for this job. Run it on a worker with more memory.",
+        )
     if is_disk_full(error):
         return End(Status.FAILED, "storage_full", disk_full_detail("the job's files on the server", "retry the job"))
     return End(
         Status.FAILED,
         "internal_error",
-        "the job failed because of a fault in cnet, not in its input: please report it with the job's log",
+        "the job failed because of an error in cnet, not in its input. Report it together with the job's log.",
     )
 
 
-def trace(error: BaseException) -> str:
-    """A traceback for the log: modules, functions and lines, but no path of the server.
+def traceback_text(error: BaseException) -> str:
+    """A traceback for the log of a job: modules, functions and line numbers, but no paths of the server.
 
-    An exception's own message stays: it is all that a person has to go by.
+    The message of each exception is kept, even where it names a path: without it nobody can find the error.
     """
-    return "\n".join(_trace(error))
+    return "\n".join(_traceback_lines(error))
 
 
-def _trace(error: BaseException) -> Iterator[str]:
+def _traceback_lines(error: BaseException) -> Iterator[str]:
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None:
-        yield from _trace(cause)
-        yield "which led to:"
+        yield from _traceback_lines(cause)
+        yield "which caused:"
     yield f"{type(error).__name__}: {error}"
     for frame, line in traceback.walk_tb(error.__traceback__):
         module = frame.f_globals.get("__name__", "?")

@@ -1,4 +1,4 @@
-"""A child process in a session of its own, of which nothing is left in the end (Linux)."""
+"""A child process that is ended together with all processes it started (Linux)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,24 @@ from typing import Self
 from worker.host.stop_signal import StopSignal
 
 
-class Child:
-    """A running command; a context manager that kills its whole process group at the end, whatever happened.
+class ChildProcess:
+    """A running command. As a context manager it kills the whole process group of the command at the end.
 
-    The leader of the group is not waited for before the group was killed: until then its number cannot be another's.
+    The group is killed before its first process is waited for: until then no other process can have the same id.
     """
 
     def __init__(self, command: Sequence[str], environment: dict[str, str], output: Path) -> None:
-        """Start it, its output appended to ``output``. Raises OSError."""
+        """Start the command in a session of its own.
+
+        Args:
+            command: program and arguments.
+            environment: all of its environment variables.
+            output: file to which standard output and standard error are appended.
+
+        Raises:
+            OSError: the command cannot be started.
+
+        """
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("ab") as file:
             self._process = subprocess.Popen(
@@ -37,25 +47,30 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Its process id, which is also its group's."""
+        """Id of the process, which is also the id of its process group."""
         return self._process.pid
 
-    def ended(self, seconds: float, wake: StopSignal | None = None) -> bool:
-        """Whether it has ended, after waiting for at most ``seconds`` for that, or until ``wake`` is set."""
+    def wait(self, seconds: float, wake: StopSignal | None = None) -> bool:
+        """Whether the process has ended. Waits for its end for at most ``seconds``, or until ``wake`` is set."""
         others = [] if wake is None else [wake.fileno()]
         ready, _, _ = select.select([self._descriptor, *others], [], [], max(seconds, 0.0))
         return self._descriptor in ready
 
     def terminate(self) -> None:
-        """Ask the whole group to end."""
+        """Send SIGTERM to the whole process group."""
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End the whole group."""
+        """Send SIGKILL to the whole process group."""
         self._signal(signal.SIGKILL)
 
     def close(self) -> int:
-        """Kill what is left of the group and give the leader's exit code; negative: the signal that ended it."""
+        """Kill what is left of the process group.
+
+        Returns:
+            The exit code of the command; a negative number is the signal that ended it.
+
+        """
         if self._process.returncode is None:
             self.kill()
             self._process.wait()
@@ -76,7 +91,7 @@ class Child:
 
 
 def describe_exit(code: int) -> str:
-    """An exit code in words."""
+    """An exit code in words, such as ``was ended by signal 9 (SIGKILL)``."""
     if code >= 0:
         return f"ended with exit code {code}"
     try:

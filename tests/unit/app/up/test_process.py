@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.core.launch import bound_command
-from app.up.child import Child, Program
+from app.up.process import Program, ServiceProcess
 from tests.processes import until
 
 
@@ -40,73 +40,72 @@ def python(code: str) -> Program:
 
 def test_what_it_says_goes_to_its_log(folder: Path) -> None:
     """Both of its outputs; the last lines can be asked for."""
-    child = Child(python("import sys; print('one'); print('two', file=sys.stderr)"), folder)
+    process = ServiceProcess(python("import sys; print('one'); print('two', file=sys.stderr)"), folder)
 
-    child.start()
-    until(lambda: not child.alive)
+    process.start()
+    until(lambda: not process.alive)
 
-    assert sorted(child.last_words().splitlines()) == ["one", "two"]
+    assert sorted(process.log_tail().splitlines()) == ["one", "two"]
 
 
 def test_what_dies_is_started_again_after_growing_pauses(folder: Path) -> None:
     """A quarter of a second, then twice as long each time; at most 30 s."""
     clock = Clock()
-    child = Child(python("raise SystemExit(1)"), folder, clock)
-    child.start()
+    process = ServiceProcess(python("raise SystemExit(1)"), folder, clock)
+    process.start()
     pauses = []
 
     for _ in range(9):
-        until(lambda: not child.alive)
-        assert child.keep_up()
+        until(lambda: not process.alive)
+        assert process.restart_if_ended()
         died = clock.now
-        while child.waiting:
+        while process.restarting:
             clock.now += 0.25
-            child.keep_up()
+            process.restart_if_ended()
         pauses.append(clock.now - died)
-    child.end(clock.now)
+    process.end(clock.now)
 
     assert pauses == [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
-    assert child.deaths == 9
+    assert process.failures == 9
 
 
 def test_a_death_after_a_steady_minute_counts_as_the_first(folder: Path) -> None:
     """The pause is short again."""
     clock = Clock()
-    child = Child(python("raise SystemExit(1)"), folder, clock)
-    child.deaths = 5
-    child.start()
-    until(lambda: not child.alive)
+    process = ServiceProcess(python("raise SystemExit(1)"), folder, clock)
+    process.failures = 5
+    process.start()
+    until(lambda: not process.alive)
     clock.now = 61.0
 
-    assert child.keep_up()
-    assert child.deaths == 1
+    assert process.restart_if_ended()
+    assert process.failures == 1
 
 
 def test_ending_takes_the_whole_group(folder: Path) -> None:
     """Also a grandchild that would stay."""
     code = "import subprocess, time; print(subprocess.Popen(['sleep', '300']).pid, flush=True); time.sleep(300)"
-    child = Child(Program("thing", (sys.executable, "-c", code), {"PATH": os.environ["PATH"]}), folder)
-    child.start()
-    grandchild = int(until(child.last_words))
+    process = ServiceProcess(Program("thing", (sys.executable, "-c", code), {"PATH": os.environ["PATH"]}), folder)
+    process.start()
+    grandchild = int(until(process.log_tail))
 
-    child.end(0.0)
+    process.end(0.0)
 
-    assert not child.alive
+    assert not process.alive
     until(lambda: not _command(grandchild))
 
 
-def test_a_log_stays_small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_stays_small(folder: Path) -> None:
     """What was there moves aside, once."""
-    monkeypatch.setattr("app.up.child._LOG_BYTES", 10)
-    child = Child(python("import sys; sys.stdin.read()"), folder)
-    child.log.write_text("much more than ten bytes")
-    child.start()
-    until(lambda: not child.alive)
+    process = ServiceProcess(python("import sys; sys.stdin.read()"), folder, log_bytes=10)
+    process.log.write_text("much more than ten bytes")
+    process.start()
+    until(lambda: not process.alive)
 
-    child.keep_up()
+    process.restart_if_ended()
 
-    assert child.log.read_text() == ""
-    assert child.log.with_suffix(".log.1").read_text() == "much more than ten bytes"
+    assert process.log.read_text() == ""
+    assert process.log.with_suffix(".log.1").read_text() == "much more than ten bytes"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's part of this is Linux's")

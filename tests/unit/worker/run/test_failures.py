@@ -8,7 +8,7 @@ import pytest
 
 from app.core.errors import GoneError, StorageFullError
 from cnet.errors import CnetError, ConstraintNotMetError, TrainingError
-from worker.run.faults import failed, trace
+from worker.run.failures import failure_of, traceback_text
 
 
 def _in_phase(error: CnetError, phase: str) -> CnetError:
@@ -25,13 +25,13 @@ def _in_phase(error: CnetError, phase: str) -> CnetError:
         (StorageFullError("no space"), "storage_full", "no space"),
         (MemoryError(), "out_of_memory", "not enough memory"),
         (OSError(errno.ENOSPC, "No space left", "/srv/x"), "storage_full", "no space is left"),
-        (OSError(errno.EIO, "I/O error", "/srv/x"), "internal_error", "please report"),
-        (KeyError("/srv/x"), "internal_error", "please report"),
+        (OSError(errno.EIO, "I/O error", "/srv/x"), "internal_error", "Report it"),
+        (KeyError("/srv/x"), "internal_error", "Report it"),
     ],
 )
 def test_every_error_has_a_code_and_a_detail(error: Exception, code: str, detail: str) -> None:
     """No detail names a path."""
-    end = failed(error)
+    end = failure_of(error)
     assert (end.status, end.code) == ("failed", code)
     assert end.detail is not None
     assert detail in end.detail
@@ -46,8 +46,8 @@ def test_a_trace_names_functions_and_no_files() -> None:
         except KeyError as error:
             raise ValueError("outer") from error
     except ValueError as error:
-        text = trace(error)
-    assert text.index("KeyError: 'inner'") < text.index("which led to:") < text.index("ValueError: outer")
+        text = traceback_text(error)
+    assert text.index("KeyError: 'inner'") < text.index("which caused:") < text.index("ValueError: outer")
     assert "_raise, line" in text
     assert ".py" not in text
 
