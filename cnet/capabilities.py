@@ -12,9 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
+
 from cnet.registry import Part
 
 PartT = TypeVar("PartT", bound=Part)
+
+Curvature = npt.NDArray[np.float64]
+"""Diagonal of the Hessian of the loss, or an estimate of it: shape (n,) in the order of w_net, not negative."""
 
 
 @runtime_checkable

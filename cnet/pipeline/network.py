@@ -128,7 +128,7 @@ class TrainableNetwork:
         Where the centroids are the grid of ``quantizer``, they stay too. Batch norm is merged where asked for.
         """
         if symbols.labels is not None:
-            stage = replace(self._stage("centroids", self._plan.centroids, run), fixed=not quantizer.tunes_centroids)
+            stage = replace(self._stage("centroids", self._plan.centroids, run), fixed=not quantizer.trains_centroids)
             weights, symbols = self._trainer.train_centroids(weights, symbols, stage, run.on_fraction)
         if self._plan.options.merge_batch_norm:
             weights = self._trainer.with_batch_norm_merged(weights)

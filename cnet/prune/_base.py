@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from cnet.capabilities import Curvature
 from cnet.documents import Sweep
 from cnet.errors import SpecError
 from cnet.prune._gradual import Gradual
@@ -23,9 +24,6 @@ _SPARSITIES = (
     *(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.825, 0.85, 0.875),
     *(0.9, 0.91, 0.92, 0.93, 0.94, 0.95, 0.955, 0.96, 0.965, 0.97, 0.975, 0.98, 0.985, 0.99, 0.995, 0.998),
 )  # the sparsities that a search can try
-
-Curvature = npt.NDArray[np.float64]
-"""Diagonal of the loss's Hessian, or what stands for it: shape (n,) in the order of w_net, not negative."""
 
 
 class Pruner(Part):

@@ -7,7 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cnet.prune._base import PRUNERS, Curvature, Pruner
+from cnet.capabilities import Curvature
+from cnet.prune._base import PRUNERS, Pruner
 from cnet.weights import Weights
 
 

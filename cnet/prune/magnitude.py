@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from cnet.capabilities import Curvature
 from cnet.prune import _select
-from cnet.prune._base import PRUNERS, Curvature, Pruner
+from cnet.prune._base import PRUNERS, Pruner
 from cnet.prune._select import Threshold
 from cnet.weights import Weights
 

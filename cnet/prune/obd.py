@@ -7,8 +7,9 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from cnet.capabilities import Curvature
 from cnet.errors import SpecError
-from cnet.prune._base import PRUNERS, Curvature, Pruner
+from cnet.prune._base import PRUNERS, Pruner
 from cnet.weights import Weights
 
 

@@ -1,6 +1,5 @@
-"""Quantizers: kept weights to labels and centroids. One quantizer, one file."""
+"""Quantizers: kept weights to labels and centroids. Each quantizer is one file, named after it."""
 
-from cnet.quantize._base import QUANTIZERS, Codebook, Fitted, Quantizer
-from cnet.quantize._sensitive import Sensitive
+from cnet.quantize.quantizer import QUANTIZERS, Codebook, FittedCodebook, QuantizationEstimate, Quantizer, ValueChunks
 
-__all__ = ["QUANTIZERS", "Codebook", "Fitted", "Quantizer", "Sensitive"]
+__all__ = ["QUANTIZERS", "Codebook", "FittedCodebook", "QuantizationEstimate", "Quantizer", "ValueChunks"]

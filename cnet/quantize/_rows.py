@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from cnet.capabilities import Curvature
 from cnet.coding.compact.values import numbered
-from cnet.quantize._base import Curvature
+from cnet.quantize._magnitudes import largest_and_rms
 from cnet.quantize._scope import Layered
-from cnet.quantize._sizes import magnitudes
 from cnet.reconstruction import Scales, rows_of
 from cnet.symbols import Symbols
 
@@ -63,7 +63,7 @@ class RowScoped(Layered):
     )
 
     @property
-    def tunes_centroids(self) -> bool:
+    def trains_centroids(self) -> bool:
         """Whether they are shared values; whole numbers that every row scales are not."""
         return self.scope != "channel"
 
@@ -74,7 +74,7 @@ class RowScoped(Layered):
         Args:
             sizes: of all values, relative to the largest of their row.
             rows: whose they are.
-            clusters: one of ``levels()``.
+            clusters: one of ``cluster_counts()``.
         """
 
     @abstractmethod
@@ -102,7 +102,7 @@ class RowScoped(Layered):
     def _by_row(
         self, vector: Floats, keep: npt.NDArray[np.bool_], clusters: int | None, shapes: Sequence[tuple[int, ...]]
     ) -> Symbols:
-        magnitudes(vector[keep])
+        largest_and_rms(vector[keep])
         keep = keep & (vector != 0)
         sizes = rows_of(shapes)
         multiples, factors = [np.empty(0, np.int16)], np.ones(len(sizes), vector.dtype)

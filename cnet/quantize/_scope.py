@@ -1,4 +1,4 @@
-"""One codebook for the whole net, or one for each layer."""
+"""Base classes of quantizers with one codebook for the whole model, or one for each layer."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from cnet.capabilities import Curvature
 from cnet.errors import SpecError
-from cnet.quantize._base import Curvature, Quantizer
+from cnet.quantize.quantizer import Quantizer
 from cnet.symbols import Symbols
 
-_MOST = 2**16
+_MAX_CENTROIDS = 2**16  # labels are uint16
 
 Floats = npt.NDArray[np.floating]
 Shapes = Sequence[tuple[int, ...]]
 
 
 class Layered(Quantizer):
-    """A quantizer that can treat each layer by itself.
+    """A quantizer that can treat each layer by itself; a subclass declares the values of ``scope``.
 
-    The centroids of all layers together are the net's centroids, so that a layer's labels are a few of many; the
-    encoder ``compact`` sees that and does not pay for it.
+    The centroids of all layers together are the centroids of the model, and a layer uses a few of them. The encoder
+    ``compact`` adapts to that, so that many centroids do not make the labels larger.
     """
 
     scope: str
@@ -34,61 +35,64 @@ class Layered(Quantizer):
         vector: Floats,
         keep: npt.NDArray[np.bool_],
         clusters: int | None,
-        shapes: Sequence[tuple[int, ...]] = (),
+        shapes: Shapes = (),
         curvature: Curvature | None = None,  # noqa: ARG002 - for quantizers that need it
     ) -> Symbols:
-        """The symbols of w_net.
+        """As ``Quantizer.symbols``.
 
         Raises:
             SpecError: the layers have more than 65,536 centroids together.
         """
-        return self.scoped(
+        return self.symbols_by_scope(
             shapes, vector.dtype, lambda part, own: self.one_codebook(vector[part], keep[part], clusters, own)
         )
 
-    def scoped(self, shapes: Shapes, dtype: np.dtype[np.floating], one: Callable[[slice, Shapes], Symbols]) -> Symbols:
-        """The symbols of w_net, a codebook for all of it or for each layer.
+    def symbols_by_scope(
+        self, shapes: Shapes, dtype: np.dtype[np.floating], quantize_part: Callable[[slice, Shapes], Symbols]
+    ) -> Symbols:
+        """The symbols of w_net with one codebook for all of it, or one for each layer.
 
         Args:
-            shapes: of the layers, in order of w_net; none stands for one vector.
+            shapes: of the layers, in the order of w_net; empty: w_net is one vector.
             dtype: of w_net.
-            one: the symbols of a part of w_net that shares a codebook; takes the part and the shapes in it.
+            quantize_part: gives the symbols of a slice of w_net that shares a codebook, from the slice and the shapes
+                of the layers in it.
 
         Raises:
             SpecError: the layers have more than 65,536 centroids together.
         """
         if self.scope == "network" or not shapes:
-            return one(slice(None), shapes)
+            return quantize_part(slice(None), shapes)
         parts, start = [], 0
         for shape in shapes:
             part = slice(start, start + math.prod(shape))
-            parts.append(one(part, [shape]))
+            parts.append(quantize_part(part, [shape]))
             start = part.stop
-        return _joined(parts, dtype)
+        return _join(parts, dtype)
 
     def one_codebook(
-        self,
-        vector: Floats,
-        keep: npt.NDArray[np.bool_],
-        clusters: int | None,
-        shapes: Sequence[tuple[int, ...]],
+        self, vector: Floats, keep: npt.NDArray[np.bool_], clusters: int | None, shapes: Shapes
     ) -> Symbols:
         """The symbols of weights that share a codebook; arguments as for ``symbols``."""
         return super().symbols(vector, keep, clusters, shapes)
 
 
 class Scoped(Layered):
-    """A quantizer with one codebook, or one for each layer."""
+    """A quantizer with one codebook for the whole model, or one for each layer."""
 
     scope: Literal["network", "layer"] = Field(
         default="network", description="One codebook for the whole net, or one for each layer."
     )
 
 
-def _joined(parts: Sequence[Symbols], dtype: np.dtype[np.floating]) -> Symbols:
+def _join(parts: Sequence[Symbols], dtype: np.dtype[np.floating]) -> Symbols:
+    """The symbols of consecutive slices of w_net as one, with the union of their centroids."""
     union = np.unique(np.concatenate([np.empty(0, dtype), *(part.centroids for part in parts)]))
-    if len(union) > _MOST:
-        raise SpecError(f"the layers have {len(union)} centroids, more than {_MOST}: use fewer a layer, or one scope")
+    if len(union) > _MAX_CENTROIDS:
+        raise SpecError(
+            f"quantize: the layers have {len(union):,} centroids together, more than {_MAX_CENTROIDS:,}. Ask for "
+            "fewer clusters, or set scope to network."
+        )
     labels = [np.empty(0, np.int64)]
     labels += [np.searchsorted(union, part.centroids)[part.labels] for part in parts if part.labels is not None]
     flat = np.concatenate(labels)

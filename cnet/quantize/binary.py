@@ -1,4 +1,4 @@
-"""One bit a weight: its sign, and the mean size of all that share a scale."""
+"""Binary quantization: the sign of each weight, and the mean magnitude of all weights that share a scale."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from pydantic import Field
 
 from cnet.arrays import chunks
 from cnet.coding.compact.values import numbered
-from cnet.quantize._base import QUANTIZERS, Codebook
+from cnet.quantize._magnitudes import largest_and_rms
 from cnet.quantize._rows import Rows, RowScoped
-from cnet.quantize._sizes import magnitudes
+from cnet.quantize.quantizer import QUANTIZERS, Codebook
 
 Floats = npt.NDArray[np.floating]
 
 
 @QUANTIZERS.register("binary")
 class Binary(RowScoped):
-    """Each kept weight becomes a or -a, a being the mean of the kept |w|: of all a * sign(w), the least squared error.
+    """Replaces each kept weight by a or -a, where a is the mean |w| of the kept weights: the least squared error.
 
-    With the scope "layer" the values that the method ``binary`` trains stay as they are. Pruned weights stay 0, which
-    makes three values of a pruned net.
+    With the scope "layer" the values that the training method ``binary`` makes stay as they are. Pruned weights stay
+    0, so that a pruned model has three values.
     """
 
     name: Literal["binary"] = "binary"
@@ -35,28 +35,32 @@ class Binary(RowScoped):
         default="layer", description="One scale for the whole net, for each layer, or for each index of a first axis."
     )
 
-    def quantize(self, values: Floats, clusters: int | None) -> Codebook:  # noqa: ARG002 - the contract's
-        """The two values, or the one in use; 0 where all values are.
+    def quantize(self, values: Floats, clusters: int | None) -> Codebook:  # noqa: ARG002 - always two
+        """Labels of the two centroids, or of the one in use, which is 0 where all values are.
+
+        Args:
+            values: float32 or float64, shape (n,).
+            clusters: None.
 
         Raises:
             CheckpointError: ``not_finite``, where a value is NaN or infinite.
         """
-        top, _ = magnitudes(values)
-        relative = (np.abs(part / values.dtype.type(top or 1)) for part in chunks(values))
-        total = sum(float(np.sum(part, dtype=np.float64)) for part in relative)
-        scale = values.dtype.type(top * (total / max(1, len(values))))
+        largest, _ = largest_and_rms(values)
+        relative = (np.abs(chunk / values.dtype.type(largest or 1)) for chunk in chunks(values))
+        total = sum(float(np.sum(chunk, dtype=np.float64)) for chunk in relative)
+        scale = values.dtype.type(largest * (total / max(1, len(values))))
         labels, used = numbered(np.where(values < 0, np.int8(-1), np.int8(1)))
         return Codebook(labels, used.astype(values.dtype) * scale)
 
     def nominal_bits(self, clusters: int | None) -> float:
-        """A sign."""
+        """One: the sign."""
         del clusters
         return 1.0
 
     def steps(self, sizes: Floats, rows: Rows, clusters: int | None) -> npt.NDArray[np.float64]:  # noqa: ARG002
-        """The mean size of each row."""
+        """The mean magnitude of each row, shape (rows,)."""
         return rows.sums(sizes) / rows.counts
 
-    def most(self, clusters: int | None) -> int:  # noqa: ARG002 - the contract's
-        """One size."""
+    def most(self, clusters: int | None) -> int:  # noqa: ARG002 - always one magnitude
+        """One: the only multiples of the scale are 1 and -1."""
         return 1

@@ -21,10 +21,10 @@ from cnet.capabilities import SearchConditions
 from cnet.coding.compact.layout import segments
 from cnet.coding.compact.values import Grid, numbered
 from cnet.measures import entropy
-from cnet.quantize._base import NORMAL_BITS, QUANTIZERS, Codebook
 from cnet.quantize._choice import MOST, Chooser
-from cnet.quantize._sensitive import Sensitive, Singles
-from cnet.quantize._sizes import magnitudes
+from cnet.quantize._magnitudes import largest_and_rms
+from cnet.quantize._sensitivity import Sensitive, Singles
+from cnet.quantize.quantizer import NORMAL_BITS, QUANTIZERS, Codebook, QuantizationEstimate
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]
@@ -65,7 +65,7 @@ class Ecsq(Sensitive):
     )
 
     @property
-    def tunes_centroids(self) -> bool:
+    def trains_centroids(self) -> bool:
         """Where there is no trellis, which ``compact`` knows by its grid; the grid is a start then."""
         return self.states == 1
 
@@ -89,19 +89,20 @@ class Ecsq(Sensitive):
         del clusters
         return max(NORMAL_BITS - math.log2(self.step) - 0.25 * math.log2(1 + self.mu), 0.2)
 
-    def trial(self, values: npt.NDArray[np.float64], clusters: int | None) -> tuple[float, float, float]:
-        """As of every quantizer; here values are rounded to the grid one by one, the smallest to zero."""
+    def estimate(self, values: npt.NDArray[np.float64], clusters: int | None) -> QuantizationEstimate:
+        """As ``Quantizer.estimate``, of values that are rounded to the grid one by one, the smallest ones to zero."""
         del clusters
         step = 2 * self._unit(values)
         if not step:
-            return 0.0, 0.0, 1.0
+            return QuantizationEstimate(bits=0.0, squared_error=0.0, zeros=1.0)
         zone = 0.5 + _ZONE * self.mu / (1 + self.mu)
         sizes = np.abs(values) / step
         multiples = np.where(sizes < zone, 0, np.maximum(np.rint(sizes), 1)) * np.sign(values)
         gain = _TRELLIS_GAIN if self.states > 1 else 1.0
         error = gain * float(np.mean((multiples * step - values) ** 2))
         used = multiples[multiples != 0]
-        return entropy(np.unique(used, return_counts=True)[1]), error, 1 - len(used) / len(values)
+        bits = entropy(np.unique(used, return_counts=True)[1])
+        return QuantizationEstimate(bits, error, zeros=1 - len(used) / len(values))
 
     def quantize(self, values: Floats, clusters: int | None) -> Codebook:  # noqa: ARG002 - the contract's
         """Labels and centroids of ``values`` without their places: the nearest point of the grid that is not 0."""
@@ -147,7 +148,7 @@ class Ecsq(Sensitive):
 
     def _unit(self, values: Floats) -> float:
         """Half the step, a number that the values' type holds; 0 where all values are 0 or all but."""
-        top, rms = magnitudes(values)
+        top, rms = largest_and_rms(values)
         if top == 0:
             return 0.0
         return float(values.dtype.type(min(max(self.step * rms, top / MOST) / 2, top)))

@@ -1,14 +1,11 @@
-"""One-dimensional k-means: a codebook within half a percent of the best possible squared error.
+"""One-dimensional k-means: a codebook within half a percent of the least possible squared error.
 
-In one dimension the clusters of an optimal solution are intervals of the sorted values, so that k-means is no search
-among local optima but a shortest path, solved exactly by dynamic programming (Wang and Song, "Ckmeans.1d.dp", The R
-Journal 3/2, 2011). Few clusters start from that programme on a histogram, many from the density of an optimal codebook
-(``_intervals``); exchanges, shifts of chains of boundaries and Lloyd's iteration then make it better (``_exchange``).
+In one dimension k-means is not a search among local optima but a shortest path, which dynamic programming solves
+exactly (Wang and Song, "Ckmeans.1d.dp", The R Journal 3/2, 2011). ``cnet.quantize.kmeans1d`` holds the numerics.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -20,25 +17,19 @@ from pydantic import Field
 from cnet.capabilities import SearchConditions
 from cnet.documents import Sweep
 from cnet.errors import CheckpointError, SpecError
-from cnet.quantize._base import QUANTIZERS, Codebook, Parts
-from cnet.quantize._intervals import cluster
-from cnet.quantize._nearest import nearest, used
-from cnet.quantize._points import Points
 from cnet.quantize._scope import Scoped
+from cnet.quantize.kmeans1d import GroupingLimits, assign_labels, cluster, find_used, weighted_points
+from cnet.quantize.quantizer import QUANTIZERS, Codebook, Labels, ValueChunks
 
 Floats = npt.NDArray[np.floating]
-
-_MANY = 2**16
-_MOST_DISTINCT = 2**22  # that are sorted out part by part
-_MOST_STREAMED = 1024  # clusters for which groups of values will do, whatever the net
-_POINTS_PER_CLUSTER = 32
-
 Clusters = Annotated[int, Field(ge=1, le=65536)]
+
+_MAX_STREAMED_CLUSTERS = 1024  # for so many, groups of values are fine enough whatever the weights are
 
 
 @QUANTIZERS.register("kmeans")
 class KMeans(Scoped):
-    """Each kept weight becomes the mean of its cluster.
+    """Replaces each kept weight by the mean of its cluster.
 
     Where the values have no more than ``clusters`` distinct ones, these are the centroids and nothing is lost.
     """
@@ -48,6 +39,8 @@ class KMeans(Scoped):
     source: ClassVar[str] = "Compressibility Loss for Neural Network Weights (2019); Wang and Song (2011)"
 
     search_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"clusters": tuple((2**bits,) for bits in range(8, 0, -1))}
+    #: When many values are grouped before they are clustered.
+    grouping: ClassVar[GroupingLimits] = GroupingLimits()
 
     clusters: Sweep[Clusters] = Field(
         default=(256,), description="Largest number of shared values; a list makes one point each."
@@ -59,121 +52,108 @@ class KMeans(Scoped):
         del conditions
         return cls()
 
-    def levels(self) -> tuple[int | None, ...]:
-        """The cluster counts asked for."""
+    def cluster_counts(self) -> tuple[int | None, ...]:
+        """The field ``clusters``."""
         return self.clusters
 
-    def quantize(self, values: npt.NDArray[np.floating], clusters: int | None) -> Codebook:
-        """Labels and centroids of ``values``.
+    def quantize(self, values: Floats, clusters: int | None) -> Codebook:
+        """Labels and centroids of some values.
 
         Args:
-            values: shape (kept,), float32 or float64; finite.
-            clusters: largest number of centroids; None is the first of ``self.clusters``.
+            values: float32 or float64, finite, shape (n,).
+            clusters: largest number of centroids; None: the first of the field ``clusters``.
 
         Raises:
             CheckpointError: ``not_finite``, where a value is NaN or infinite.
         """
         given = values if values.dtype == np.float64 else np.asarray(values, np.float32)
-        centroids, places = self._found(lambda: [given], clusters)
-        return _without_unused(given, centroids, places)
+        centroids, exact = self._find_centroids(lambda: [given], clusters)
+        return _without_unused(given, centroids, exact)
 
     @property
     def streams(self) -> bool:
-        """One codebook for the whole net is found from groups of values."""
-        return self.scope == "network" and max(self.clusters) <= _MOST_STREAMED
+        """Whether there is one codebook for the whole model, of so few clusters that groups of values are enough."""
+        return self.scope == "network" and max(self.clusters) <= _MAX_STREAMED_CLUSTERS
 
-    def fitted(self, parts: Parts, clusters: int | None) -> Nearest:
-        """The same codebook of float32 values that are given part by part.
+    def fit_chunks(self, chunks: ValueChunks, clusters: int | None) -> NearestCentroids:
+        """The codebook that ``quantize`` finds, of float32 values that are given chunk by chunk.
 
         Raises:
-            CheckpointError: ``not_finite``.
-            SpecError: so many clusters of so many values need all of them at once, or each layer has its own.
+            CheckpointError: ``not_finite``, where a value is NaN or infinite.
+            SpecError: ``cannot_stream``, where each layer has its own codebook, or so many clusters of such values
+                need all values in memory.
         """
         if self.scope != "network":
-            detail = "a codebook for each layer needs all weights in memory: do not stream"
+            detail = "quantizer 'kmeans': a codebook for each layer needs all weights in memory. Do not stream."
             raise SpecError(detail, code="cannot_stream")
-        return Nearest.of(parts, *self._found(parts, clusters))
+        return NearestCentroids.of(chunks, *self._find_centroids(chunks, clusters))
 
-    def _found(self, parts: Parts, clusters: int | None) -> tuple[Floats, Floats]:
-        """The centroids, of which some may be in no use, and what they were before rounding."""
+    def _find_centroids(self, chunks: ValueChunks, clusters: int | None) -> tuple[Floats, Floats]:
+        """The centroids, some of which may be the nearest of no value, and what they were before rounding."""
         limit = self.clusters[0] if clusters is None else clusters
-        points = _points(parts, limit)
-        if len(points.values) and not np.all(np.isfinite(points.values[[0, -1]])):  # NaN sorts to the end
-            raise CheckpointError("weights that are NaN or infinite cannot be clustered", code="not_finite")
+        points = weighted_points(chunks, limit, self.grouping)
+        if len(points.values) and not np.all(np.isfinite(points.values[[0, -1]])):  # NaN is sorted to the end
+            raise CheckpointError(
+                "kmeans: some weights are NaN or infinite. Save the checkpoint from before the training diverged.",
+                code="not_finite",
+            )
         if len(points.values) <= limit:
-            return _as_float32(points.values, exactly=True), points.values
-        # Clusters are disjoint intervals of values, so their means mostly stay apart when rounded.
-        centroids = np.unique(_as_float32(cluster(points, limit), exactly=False))
+            return _to_float32(points.values, exactly=True), points.values
+        # Clusters are disjoint intervals of values, so that their means mostly stay apart when rounded.
+        centroids = np.unique(_to_float32(cluster(points, limit), exactly=False))
         return centroids, centroids
 
 
 @dataclass(frozen=True, eq=False)
-class Nearest:
-    """Labels by the nearest of some places.
+class NearestCentroids:
+    """A codebook whose labels follow from the nearest centroid (``cnet.quantize.quantizer.FittedCodebook``).
 
     Attributes:
-        places: ascending.
-        numbers: the label of each place, of a place that no value is near anything.
-        centroids: of the labels.
+        exact: what the centroids were before rounding, ascending, with those that no value is nearest to, shape (m,).
+        label_of: the label of each of ``exact``, uint8 or uint16, shape (m,); arbitrary where no value is nearest.
+        centroids: of the labels, shape (k,).
     """
 
-    places: Floats
-    numbers: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
+    exact: Floats
+    label_of: Labels
     centroids: Floats
 
     @classmethod
-    def of(cls, parts: Parts, centroids: Floats, places: Floats) -> Nearest:
-        """The centroids that are the nearest of some value."""
-        kept = np.zeros(len(centroids), np.bool_)
-        for part in parts():
-            kept |= used(nearest(part, places), len(places)) if len(part) else False
-            if np.all(kept):
+    def of(cls, chunks: ValueChunks, centroids: Floats, exact: Floats) -> NearestCentroids:
+        """Those of ``centroids`` that are nearest to some value; ``exact``: before rounding, both of shape (m,)."""
+        is_used = np.zeros(len(centroids), np.bool_)
+        for chunk in chunks():
+            is_used |= find_used(assign_labels(chunk, exact), len(exact)) if len(chunk) else False
+            if np.all(is_used):
                 break
-        return cls(places, _renumbered(kept), centroids[kept])
+        return cls(exact, _renumber(is_used), centroids[is_used])
 
-    def labels(self, values: Floats) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
-        """The labels of some values."""
-        return self.numbers[nearest(values, self.places)] if len(values) else self.numbers[:0]
+    def assign_labels(self, values: Floats) -> Labels:
+        """The label of each of some values, both of shape (n,)."""
+        return self.label_of[assign_labels(values, self.exact)] if len(values) else self.label_of[:0]
 
 
-def _as_float32(values: npt.NDArray[np.floating], *, exactly: bool) -> npt.NDArray[np.floating]:
-    """Values as float32, the type of centroids; unchanged where it cannot hold them (``exactly``: to the bit)."""
+def _to_float32(values: Floats, *, exactly: bool) -> Floats:
+    """The values as float32, the type of centroids, or as they are where float32 cannot hold them.
+
+    ``exactly`` means that every bit must be held, otherwise only that no value may become infinite.
+    """
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float32)
     fits = np.array_equal(narrow, values) if exactly else bool(np.all(np.isfinite(narrow)))
     return narrow if fits else values
 
 
-def _points(parts: Parts, clusters: int) -> Points:
-    """The distinct values; of many values, and where clusters are few, groups of nearly equal ones."""
-    count = sum(len(part) for part in parts())
-    given = list(itertools.islice(parts(), 2)) if count > _MANY else list(parts())
-    if count > _MANY and given[0].dtype == np.float32:
-        with np.errstate(invalid="ignore"):  # what is no number is found by the caller
-            points = Points.coarse(part.view(np.float32) for part in parts())
-        if len(points.values) > _POINTS_PER_CLUSTER * clusters:
-            return points
-        if len(given) > 1:
-            found = Points.distinct(parts(), _MOST_DISTINCT)
-            if found is None:
-                detail = f"{clusters} clusters of {count} values need all of them in memory: do not stream"
-                raise SpecError(detail, code="cannot_stream")
-            return found
-    return Points.of(given[0] if len(given) == 1 else np.concatenate([np.empty(0, np.float32), *given]))
-
-
-def _without_unused(
-    values: npt.NDArray[np.floating], centroids: npt.NDArray[np.floating], places: npt.NDArray[np.floating]
-) -> Codebook:
-    """Labels by the nearest of ``places``, the centroids before rounding; those that no value is near are dropped."""
-    labels = nearest(values, places)
-    kept = used(labels, len(centroids))
-    if np.all(kept):
+def _without_unused(values: Floats, centroids: Floats, exact: Floats) -> Codebook:
+    """Labels by the nearest of ``exact``, the centroids before rounding; centroids that no value needs are dropped."""
+    labels = assign_labels(values, exact)
+    is_used = find_used(labels, len(centroids))
+    if np.all(is_used):
         return Codebook(labels, centroids)
-    return Codebook(_renumbered(kept)[labels], centroids[kept])
+    return Codebook(_renumber(is_used)[labels], centroids[is_used])
 
 
-def _renumbered(kept: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8] | npt.NDArray[np.uint16]:
-    """For each place its number among those that are kept."""
-    numbers = np.cumsum(kept) - 1
-    return numbers.astype(np.uint8) if np.count_nonzero(kept) <= 256 else numbers.astype(np.uint16)
+def _renumber(is_used: npt.NDArray[np.bool_]) -> Labels:
+    """The number of each centroid among those that are used, shape (m,) as ``is_used``."""
+    numbers = np.cumsum(is_used) - 1
+    return numbers.astype(np.uint8) if np.count_nonzero(is_used) <= 256 else numbers.astype(np.uint16)

@@ -1,4 +1,4 @@
-"""No quantizing: the non-zeros stay as they are."""
+"""No quantization: the non-zeros stay as they are."""
 
 from __future__ import annotations
 
@@ -8,39 +8,31 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cnet.quantize._base import QUANTIZERS, Codebook, Curvature, Parts, Quantizer
+from cnet.capabilities import Curvature
+from cnet.quantize.quantizer import QUANTIZERS, Codebook, Quantizer, ValueChunks
 from cnet.symbols import Symbols
 
 
 @QUANTIZERS.register("none")
 class Unquantized(Quantizer):
-    """Keeps every value that is not pruned, bit for bit: the paper's mask-only experiment.
+    """Keeps every value that is not pruned, bit for bit: the experiment of the paper that uses the mask alone.
 
-    A negative zero is kept as a value, whatever the pruner's mask says of it: it is still a zero, and counted as one,
-    but the mask would turn it into +0.0. With nothing pruned, all of w_net therefore comes back bit for bit.
+    A negative zero is kept as a value even where the pruner's mask drops it, because a dropped weight decodes to +0.0.
+    It still counts as a zero. So with sparsity 0 all of w_net is decoded bit for bit.
     """
 
     name: Literal["none"] = "none"
     summary: ClassVar[str] = "Keeps the non-zeros as they are; lossless at sparsity 0."
     source: ClassVar[str] = "Compressibility Loss for Neural Network Weights (2019), the effect of sparsity"
 
-    def quantize(self, values: npt.NDArray[np.floating], clusters: int | None) -> Codebook:  # noqa: ARG002 - the contract's
-        """No labels, and the values themselves in place of centroids."""
-        return Codebook(None, values)
-
     @property
     def keeps_negative_zeros(self) -> bool:
-        """Always: every kept value comes back bit for bit."""
+        """Always: every kept value is decoded bit for bit."""
         return True
 
-    @property
-    def streams(self) -> bool:
-        """Always: there is no codebook to be found."""
-        return True
-
-    def fitted(self, parts: Parts, clusters: int | None) -> _Kept:  # noqa: ARG002 - the contract's
-        """No labels."""
-        return _Kept()
+    def quantize(self, values: npt.NDArray[np.floating], clusters: int | None) -> Codebook:  # noqa: ARG002 - has none
+        """No labels, and the values themselves, shape (n,), as centroids."""
+        return Codebook(None, values)
 
     def symbols(
         self,
@@ -50,15 +42,24 @@ class Unquantized(Quantizer):
         shapes: Sequence[tuple[int, ...]] = (),
         curvature: Curvature | None = None,
     ) -> Symbols:
-        """The symbols of w_net, with its negative zeros among the values."""
+        """As ``Quantizer.symbols``, with the negative zeros of w_net among the kept values."""
         negative_zeros = (vector == 0) & np.signbit(vector)
         return super().symbols(vector, keep | negative_zeros, clusters, shapes, curvature)
 
+    @property
+    def streams(self) -> bool:
+        """Always: there is no codebook to find."""
+        return True
 
-class _Kept:
-    """Values that are kept as they are."""
+    def fit_chunks(self, chunks: ValueChunks, clusters: int | None) -> _NoCodebook:  # noqa: ARG002 - needs neither
+        """A codebook that gives no labels."""
+        return _NoCodebook()
+
+
+class _NoCodebook:
+    """The codebook of values that are kept as they are (``cnet.quantize.quantizer.FittedCodebook``)."""
 
     centroids = np.empty(0, np.float32)
 
-    def labels(self, values: npt.NDArray[np.floating]) -> None:
-        """There are none."""
+    def assign_labels(self, values: npt.NDArray[np.floating]) -> None:
+        """None, whatever the values, shape (n,), are."""

@@ -1,8 +1,9 @@
-"""Universal quantization: a uniform lattice behind a dither that writer and reader both know.
+"""Universal quantization: a uniform lattice with a dither that encoder and decoder both know.
 
-With the dither the error is uniform over a cell of the lattice and independent of the weight, whatever the weights are
-like; a coder that learns as it goes then comes near the best rate without knowing them either (Ziv, "On universal
-quantization", IEEE Trans. Inf. Theory 31/3, 1985). The dither of a weight follows from its place and a seed.
+With the dither the error is uniform over a cell of the lattice and independent of the weight, whatever the
+distribution of the weights. An adaptive encoder then comes near the best rate without knowing that distribution (Ziv,
+"On universal quantization", IEEE Trans. Inf. Theory 31/3, 1985). The dither of a weight follows from its position in
+w_net and a seed (``cnet.reconstruction.Dither``).
 """
 
 from __future__ import annotations
@@ -16,25 +17,28 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet.arrays import chunks
+from cnet.capabilities import Curvature
 from cnet.coding.compact.values import Grid, numbered
-from cnet.quantize._base import NORMAL_BITS, QUANTIZERS, Codebook, Curvature, Quantizer
-from cnet.quantize._sizes import magnitudes
+from cnet.quantize._magnitudes import largest_and_rms
+from cnet.quantize.quantizer import NORMAL_BITS, QUANTIZERS, Codebook, Quantizer
 from cnet.reconstruction import Dither
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]
+Points = npt.NDArray[np.int32]
 
-_MOST = 2**14  # points on either side of 0: labels of 16 bits
+_MAX_POINT = 2**14  # lattice points on either side of 0, so that labels have 16 bits
 
 
 @QUANTIZERS.register("universal")
 class Universal(Quantizer):
-    """Each kept weight w becomes q - u: u its dither, uniform over a cell, q the lattice's nearest point to w + u.
+    """Replaces each kept weight w by q - u, where u is its dither and q the lattice point nearest to w + u.
 
-    A cell is as good as any other for the dither. Here it is the one from 0 to the step, of which half a step is
-    counted to the centroids, so that each is the mean of what it stands for, and none is 0. Without dither the
-    lattice is the multiples of the step, and weights next to 0 become 0 and are pruned. Centroids are trained, and
-    labels coded, as those of any other quantizer: where the paper has bzip2, the job's encoder is used.
+    The dither is uniform over one cell of the lattice. Which cell makes no difference; here it is the cell from 0 to
+    the step size, half of which is added to the centroids, so that each centroid is the mean of the weights it stands
+    for and none is 0. Without dither the lattice is the multiples of the step size, and weights next to 0 become 0 and
+    are pruned. Centroids are trained and labels are encoded as those of any other quantizer: the job's encoder takes
+    the place of bzip2 in the paper.
     """
 
     name: Literal["universal"] = "universal"
@@ -61,14 +65,22 @@ class Universal(Quantizer):
         return {"step": self.step}
 
     def nominal_bits(self, clusters: int | None) -> float:
-        """Bits of a normal distribution on the lattice."""
+        """Bits of a label of normally distributed weights, from the step size."""
         del clusters
         return max(NORMAL_BITS - math.log2(self.step), 0.2)
 
-    def quantize(self, values: Floats, clusters: int | None) -> Codebook:  # noqa: ARG002 - the contract's
-        """Labels and centroids of ``values`` without their places: the lattice's nearest point that is not 0."""
-        step = self._step(values) or 1.0
-        points = _nearest(values, step)
+    def quantize(self, values: Floats, clusters: int | None) -> Codebook:  # noqa: ARG002 - the step size decides
+        """Labels by the nearest lattice point other than 0, without dither, which needs the positions of weights.
+
+        Args:
+            values: float32 or float64, shape (n,).
+            clusters: None.
+
+        Raises:
+            CheckpointError: ``not_finite``, where a value is NaN or infinite.
+        """
+        step = self._step_size(values) or 1.0
+        points = _nearest_points(values, step)
         points[points == 0] = np.where(values[points == 0] < 0, -1, 1)
         return Codebook(*_codebook(points, step, values.dtype))
 
@@ -76,68 +88,75 @@ class Universal(Quantizer):
         self,
         vector: Floats,
         keep: npt.NDArray[np.bool_],
-        clusters: int | None,  # noqa: ARG002 - the contract's
-        shapes: Sequence[tuple[int, ...]] = (),  # noqa: ARG002 - one lattice for the whole net
+        clusters: int | None,  # noqa: ARG002 - the step size decides
+        shapes: Sequence[tuple[int, ...]] = (),  # noqa: ARG002 - one lattice for the whole model
         curvature: Curvature | None = None,  # noqa: ARG002 - all errors count alike
     ) -> Symbols:
-        """The symbols of w_net.
+        """As ``Quantizer.symbols``.
 
         Raises:
             CheckpointError: ``not_finite``, where a kept weight is NaN or infinite.
         """
         values = vector[keep]
-        step = self._step(values)
+        step = self._step_size(values)
         if step == 0:
             return Symbols(np.zeros_like(keep), np.empty(0, np.uint8), np.empty(0, vector.dtype))
         if self.dither:
             dither = Dither(self.seed, step)
-            return Symbols(keep, *_codebook(_middles(values, keep, dither), step / 2, vector.dtype), dither)
-        points = _nearest(values, step)
+            return Symbols(keep, *_codebook(_cell_middles(values, keep, dither), step / 2, vector.dtype), dither)
+        points = _nearest_points(values, step)
         kept = keep.copy()
         kept[keep] = points != 0
         return Symbols(kept, *_codebook(points[points != 0], step, vector.dtype))
 
-    def _step(self, values: Floats) -> float:
-        """Twice a number that the values' type holds; 0 where all values are 0."""
-        top, rms = magnitudes(values)
-        if top == 0:
+    def _step_size(self, values: Floats) -> float:
+        """The step size, of which half is a number of the values' type; 0 where all values are 0."""
+        largest, rms = largest_and_rms(values)
+        if largest == 0:
             return 0.0
-        least, most = 2 * float(np.finfo(values.dtype).smallest_subnormal), _largest(values.dtype) / 4
-        return 2 * float(values.dtype.type(min(max(self.step * rms, top / _MOST, least), most) / 2))
+        least, most = 2 * float(np.finfo(values.dtype).smallest_subnormal), _largest_number(values.dtype) / 4
+        return 2 * float(values.dtype.type(min(max(self.step * rms, largest / _MAX_POINT, least), most) / 2))
 
 
-def _nearest(values: Floats, step: float) -> npt.NDArray[np.int32]:
-    """The nearest multiples of the step."""
-    last = _room(step, values.dtype)
-    parts = [np.clip(np.rint(part.astype(np.float64) / step), -last, last) for part in chunks(values)]
+def _nearest_points(values: Floats, step: float) -> Points:
+    """The multiple of ``step`` nearest to each value, shape (n,)."""
+    last = _last_point(step, values.dtype)
+    parts = [np.clip(np.rint(chunk.astype(np.float64) / step), -last, last) for chunk in chunks(values)]
     return np.concatenate([np.empty(0, np.int32), *(part.astype(np.int32) for part in parts)])
 
 
-def _middles(values: Floats, keep: npt.NDArray[np.bool_], dither: Dither) -> npt.NDArray[np.int32]:
-    """The middle, in half steps, of the cell in which each weight is with its dither added."""
-    last = _room(dither.step, values.dtype) - 1
+def _cell_middles(values: Floats, keep: npt.NDArray[np.bool_], dither: Dither) -> Points:
+    """The middle of the lattice cell that holds each value plus its dither, in half steps, shape (kept,).
+
+    Args:
+        values: the kept weights, shape (kept,).
+        keep: the mask, bool, shape (n,).
+        dither: gives the dither of each position of w_net.
+    """
+    last = _last_point(dither.step, values.dtype) - 1
     middles = np.empty(len(values), np.int32)
-    start = weight = 0
-    for part in chunks(keep):
-        places = np.flatnonzero(part)
-        these = slice(start, start + len(places))
-        cells = np.floor((values[these].astype(np.float64) + dither.numbers(places + weight)) / dither.step)
-        middles[these] = 2 * np.clip(cells, -last - 1, last) + 1
-        start, weight = these.stop, weight + len(part)
+    start = position = 0
+    for chunk in chunks(keep):
+        positions = np.flatnonzero(chunk)
+        part = slice(start, start + len(positions))
+        cells = np.floor((values[part].astype(np.float64) + dither.numbers(positions + position)) / dither.step)
+        middles[part] = 2 * np.clip(cells, -last - 1, last) + 1
+        start, position = part.stop, position + len(chunk)
     return middles
 
 
-def _largest(dtype: np.dtype[Any]) -> float:
+def _largest_number(dtype: np.dtype[Any]) -> float:
+    """The largest finite number of a floating-point type."""
     largest: Any = np.finfo(dtype).max
     return float(largest)
 
 
-def _room(step: float, dtype: np.dtype[Any]) -> float:
-    """How many steps from 0 the lattice's last point is: no decoded weight may be infinite."""
-    return min(2.0 * _MOST, float(np.floor(_largest(dtype) / step * (1 - 1e-6))))
+def _last_point(step: float, dtype: np.dtype[Any]) -> float:
+    """The largest lattice point, in steps, for which no decoded weight is infinite."""
+    return min(2.0 * _MAX_POINT, float(np.floor(_largest_number(dtype) / step * (1 - 1e-6))))
 
 
-def _codebook(points: npt.NDArray[np.int32], unit: float, dtype: np.dtype[Any]) -> tuple[Any, Floats]:
-    """Labels and centroids of whole multiples of ``unit``."""
+def _codebook(points: Points, unit: float, dtype: np.dtype[Any]) -> tuple[Any, Floats]:
+    """Labels and centroids of values that become ``points``, shape (n,), times ``unit``."""
     labels, used = numbered(points)
     return labels, Grid(dtype.type(unit), used).centroids()

@@ -64,13 +64,13 @@ class Forecast:
 
 
 def _interpolated(ascending: Floats, zeros: Ints, quantizer: Quantizer, clusters: int | None) -> Trials:
-    """``Quantizer.trial`` where so many of the smallest weights are pruned, made at a few of these."""
+    """``Quantizer.estimate`` where so many of the smallest weights are pruned, made at a few of these."""
     places = np.unique(zeros[zeros < len(ascending)])
     places = places[np.unique(np.linspace(0, len(places) - 1, _PLACES).astype(np.intp))] if len(places) else places
     if not len(places):
         return np.zeros(len(zeros)), np.zeros(len(zeros)), np.zeros(len(zeros))
     kept = [ascending[place :: max(1, (len(ascending) - place) // _TRIED)] for place in places]
-    bits, errors, more = np.array([quantizer.trial(values, clusters) for values in kept], np.float64).T
+    bits, errors, more = np.array([quantizer.estimate(values, clusters) for values in kept], np.float64).T
     return np.interp(zeros, places, bits), np.interp(zeros, places, errors), np.interp(zeros, places, more)
 
 

@@ -154,7 +154,7 @@ def _levels(spec: JobSpec, searched: bool) -> Iterator[tuple[Quantizer, int | No
     families = _searched_quantizers(spec, resolved) if searched and spec.quantize is None else [resolved]
     for family, quantizer in enumerate(families):
         for variant in search_variants(quantizer) if searched else (quantizer,):
-            for clusters in variant.levels():
+            for clusters in variant.cluster_counts():
                 yield variant, clusters, family
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cnet.arrays import take_masked
 from cnet.pipeline.streaming.vector import Float32, StreamedVector
 from cnet.prune import Pruner, Threshold, magnitude_bits
-from cnet.quantize import Fitted, Quantizer
+from cnet.quantize import FittedCodebook, Quantizer
 from cnet.symbols import Symbols
 
 
@@ -62,12 +62,12 @@ class StreamedSymbols:
 
     Attributes:
         kept: the pruned net.
-        fitted: its codebook.
+        codebook: its codebook.
         clusters: number of centroids, or None where values are kept as they are.
     """
 
     kept: Kept
-    fitted: Fitted
+    codebook: FittedCodebook
     clusters: int | None
 
     @classmethod
@@ -78,9 +78,9 @@ class StreamedSymbols:
             SpecError: the quantizer needs all values at once.
             CheckpointError: as the quantizer.
         """
-        fitted = quantizer.fitted(kept.values, clusters)
-        none = fitted.labels(np.empty(0, np.float32)) is None
-        return cls(kept, fitted, None if none else len(fitted.centroids))
+        codebook = quantizer.fit_chunks(kept.values, clusters)
+        none = codebook.assign_labels(np.empty(0, np.float32)) is None
+        return cls(kept, codebook, None if none else len(codebook.centroids))
 
     @property
     def weights(self) -> int:
@@ -90,7 +90,7 @@ class StreamedSymbols:
     @property
     def centroids(self) -> npt.NDArray[np.floating]:
         """All centroids."""
-        return self.fitted.centroids
+        return self.codebook.centroids
 
     @property
     def local(self) -> None:
@@ -99,5 +99,5 @@ class StreamedSymbols:
     def parts(self, cuts: Iterable[slice]) -> Iterator[Symbols]:
         """The symbols of slices that follow each other from the start of w_net."""
         for keep, values in self.kept.parts(cuts):
-            labels = self.fitted.labels(values)
-            yield Symbols(keep, labels, values if labels is None else self.fitted.centroids)
+            labels = self.codebook.assign_labels(values)
+            yield Symbols(keep, labels, values if labels is None else self.codebook.centroids)

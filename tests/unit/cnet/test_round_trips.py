@@ -59,7 +59,8 @@ def symbols_of(weights: Weights, sparsity: float, quantizer: str, options: dict[
     keep = PRUNERS.create("magnitude").keep(weights, sparsity)
     vector = np.where(keep, weights.vector(), 0)
     part = QUANTIZERS.create(quantizer, **options)
-    return part.symbols(vector, vector != 0, part.levels()[0], [weights[name].shape for name in weights.compressible])
+    shapes = [weights[name].shape for name in weights.compressible]
+    return part.symbols(vector, vector != 0, part.cluster_counts()[0], shapes)
 
 
 def assert_comes_back(path: Any, weights: Weights, symbols: Symbols, encoder: str) -> None:

@@ -40,7 +40,7 @@ def symbols_of(weights: Weights, kind: str) -> Symbols:
     quantizer = QUANTIZERS.create(name, **settings)
     vector = weights.vector()
     shapes = [weights[name].shape for name in weights.compressible]
-    return quantizer.symbols(vector, np.arange(len(vector)) % 3 > 0, quantizer.levels()[0], shapes)
+    return quantizer.symbols(vector, np.arange(len(vector)) % 3 > 0, quantizer.cluster_counts()[0], shapes)
 
 
 def content_of(path: Path, encoder: str, kind: str, *types: str) -> bytes:

@@ -13,7 +13,8 @@ from cnet.errors import SpecError
 from cnet.formats.canonical import read_canonical, write_canonical
 from cnet.pipeline import Inputs, Outcome, run, streamed
 from cnet.pipeline.streaming import vector
-from cnet.quantize import kmeans
+from cnet.quantize.kmeans import KMeans
+from cnet.quantize.kmeans1d import GroupingLimits
 from cnet.spec import JobSpec
 from cnet.weights import Weights
 from tests.unit.cnet.nets import tensor
@@ -154,9 +155,8 @@ def test_large_nets_stream_where_they_can(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_points_that_need_all_values_are_made_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Found out on the way, told in the log, and no other than in a run in memory."""
-    monkeypatch.setattr(kmeans, "_MANY", 100)
-    monkeypatch.setattr(kmeans, "_POINTS_PER_CLUSTER", 10**6)
-    monkeypatch.setattr(kmeans, "_MOST_DISTINCT", 10)
+    limits = GroupingLimits(exact_values=100, points_per_cluster=10**6, distinct_values=10)
+    monkeypatch.setattr(KMeans, "grouping", limits)
     monkeypatch.setattr(vector, "PART", 333)
     memory, _ = compressed(tmp_path / "memory", spec_of(), streaming=False)
     stream, recorder = compressed(tmp_path / "stream", spec_of(), streaming=True)

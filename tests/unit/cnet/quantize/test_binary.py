@@ -106,5 +106,5 @@ def test_values_that_are_no_numbers_are_refused() -> None:
 
 def test_scales_of_channels_are_not_trained() -> None:
     """Whole numbers that every row scales are no shared values; the two of a layer are."""
-    assert QUANTIZERS.create("binary").tunes_centroids
-    assert not QUANTIZERS.create("binary", scope="channel").tunes_centroids
+    assert QUANTIZERS.create("binary").trains_centroids
+    assert not QUANTIZERS.create("binary", scope="channel").trains_centroids

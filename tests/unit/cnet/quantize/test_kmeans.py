@@ -9,12 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cnet.errors import CheckpointError, SpecError
-from cnet.quantize import QUANTIZERS, Codebook, _points
-from cnet.quantize._exchange import improved
-from cnet.quantize._nearest import nearest
-from cnet.quantize._points import Points
-from cnet.quantize._programme import optimal_partition
-from cnet.quantize._sums import cost
+from cnet.quantize import QUANTIZERS, Codebook
+from cnet.quantize.kmeans1d.dynamic_programming import optimal_partition
+from cnet.quantize.kmeans1d.partitions import partition_cost
+from cnet.quantize.kmeans1d.points import count_distinct
 from tests.unit.cnet.quantize.oracle import best_cost
 
 KMEANS = QUANTIZERS.create("kmeans")
@@ -84,7 +82,7 @@ SHAPES = {
 def test_large_inputs_are_within_half_a_percent_of_the_optimum(shape: str, clusters: int) -> None:
     """Bins and polish lose less than 0.5 % against the exact programme on all distinct values."""
     values = SHAPES[shape].astype(np.float32)
-    points = Points.of(values)
+    points = count_distinct(values)
     scaled = points.values.astype(np.float64) / float(np.max(np.abs(values)))
     near = scaled[np.abs(scaled) > 1e-9] if shape.startswith("uniform") else scaled
     if len(near) < len(scaled):  # all that is as good as zero in one point, which the programme can afford
@@ -93,7 +91,7 @@ def test_large_inputs_are_within_half_a_percent_of_the_optimum(shape: str, clust
         scaled, counts = scaled[order], counts[order]
     else:
         counts = points.counts
-    optimum = cost(scaled, counts, optimal_partition(scaled, counts, clusters))
+    optimum = partition_cost(scaled, counts, optimal_partition(scaled, counts, clusters))
 
     codebook = KMEANS.quantize(values, clusters)
 
@@ -193,9 +191,9 @@ def test_cluster_counts_out_of_range_are_refused(clusters: int) -> None:
 
 def test_one_number_or_a_list_of_clusters() -> None:
     """A number stands where a list may; 256 is the default."""
-    assert KMEANS.levels() == (256,)
-    assert QUANTIZERS.create("kmeans", clusters=16).levels() == (16,)
-    assert QUANTIZERS.create("kmeans", clusters=[16, 4]).levels() == (16, 4)
+    assert KMEANS.cluster_counts() == (256,)
+    assert QUANTIZERS.create("kmeans", clusters=16).cluster_counts() == (16,)
+    assert QUANTIZERS.create("kmeans", clusters=[16, 4]).cluster_counts() == (16, 4)
 
 
 def test_float64_values_get_float32_centroids() -> None:
@@ -222,55 +220,11 @@ def test_groups_of_many_values_lose_next_to_nothing(clusters: int) -> None:
     values = np.random.default_rng(4).laplace(size=70_000).astype(np.float32)
     values = values[np.abs(values) > 0.01]
     assert len(values) > 2**16
-    points = Points.of(values)
+    points = count_distinct(values)
     positions = points.values.astype(np.float64)
-    optimum = cost(positions, points.counts, optimal_partition(positions, points.counts, clusters))
+    optimum = partition_cost(positions, points.counts, optimal_partition(positions, points.counts, clusters))
 
     codebook = KMEANS.quantize(values, clusters)
 
     decoded = codebook.centroids[codebook.labels].astype(np.float64)
     assert float(np.sum((decoded - values) ** 2)) <= 1.005 * optimum
-
-
-def test_clumps_with_the_wrong_number_of_centroids_are_set_right() -> None:
-    """From a start that gives half of 40 clumps two centroids and the rest none, exchanges find one for each."""
-    centres = np.arange(40.0)
-    positions = (centres[:, None] + np.linspace(-0.01, 0.01, 50)).reshape(-1)
-    positions -= positions.mean()
-    counts = np.ones(len(positions))
-    starts = np.arange(0, 1000, 25).astype(np.intp)
-
-    better = improved(positions, counts, starts, 40)
-
-    np.testing.assert_array_equal(better, np.arange(0, 2000, 50))
-
-
-@settings(deadline=None)
-@given(
-    st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=40),
-    st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=300, unique=True),
-    st.integers(0, 9),
-)
-def test_the_table_finds_what_a_search_finds(some: list[float], centroids: list[float], seed: int) -> None:
-    """Labels of many values are those of a search among the middles, ties and zeros of both signs included."""
-    places = np.unique(np.asarray(centroids, np.float32))
-    values = np.concatenate([np.asarray(some, np.float32), np.float32([0.0, -0.0]), places])
-    many = np.random.default_rng(seed).choice(values, 2**14 + 1)
-
-    labels = nearest(many, places)
-
-    middles = places[:-1].astype(np.float64) / 2 + places[1:].astype(np.float64) / 2
-    np.testing.assert_array_equal(labels, np.searchsorted(middles, many.astype(np.float64), side="left"))
-
-
-def test_chunks_of_values_make_the_same_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Groups do not depend on how many values are sorted at a time, but for the rounding of their means."""
-    values = np.random.default_rng(5).normal(size=5000).astype(np.float32)
-    whole = Points.coarse([values])
-    monkeypatch.setattr(_points, "_CHUNK", 700)
-
-    parts = Points.coarse([values])
-
-    np.testing.assert_array_equal(parts.counts, whole.counts)
-    np.testing.assert_allclose(parts.values, whole.values, rtol=1e-12)
-    assert np.all(np.diff(parts.values) > 0)

@@ -32,4 +32,4 @@ def test_pruned_values_are_zero() -> None:
 
 def test_there_is_one_level_without_a_number() -> None:
     """It makes one point per sparsity, whose cluster count is null."""
-    assert NONE.levels() == (None,)
+    assert NONE.cluster_counts() == (None,)

@@ -40,7 +40,7 @@ def test_no_other_step_has_clearly_less_error(bits: int) -> None:
 
 def test_levels_are_numbers_of_values() -> None:
     """One point for each number of bits."""
-    assert QUANTIZERS.create("uniform", bits=(8, 4)).levels() == (256, 16)
+    assert QUANTIZERS.create("uniform", bits=(8, 4)).cluster_counts() == (256, 16)
 
 
 @given(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from cnet.pipeline.streaming import StreamedSymbols, StreamedVector, vector
 from cnet.pipeline.streaming.measure import layer_result, measured
 from cnet.pipeline.streaming.symbols import Kept
 from cnet.prune import PRUNERS, Threshold
-from cnet.quantize import QUANTIZERS, _points, kmeans
+from cnet.quantize import QUANTIZERS
+from cnet.quantize.kmeans import KMeans
+from cnet.quantize.kmeans1d import GroupingLimits
 from cnet.symbols import Symbols
 from cnet.weights import Weights
 from tests.small_segments import small_segments
@@ -34,6 +37,8 @@ QUANTIZED: list[tuple[str, dict[str, Any], int | None]] = [
     ("none", {}, None),
 ]
 
+GROUPING = GroupingLimits(exact_values=100, points_per_cluster=2, sorted_values=700)
+
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,9 +46,7 @@ def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     small_segments(monkeypatch)
     monkeypatch.setattr(vector, "PART", 333)
     monkeypatch.setattr(vector, "_HELD", 1000)
-    monkeypatch.setattr(_points, "_CHUNK", 700)
-    monkeypatch.setattr(kmeans, "_MANY", 100)
-    monkeypatch.setattr(kmeans, "_POINTS_PER_CLUSTER", 2)
+    monkeypatch.setattr(KMeans, "grouping", GROUPING)
 
 
 def net(folder: Path, *, first: str = "float32") -> Weights:
@@ -126,20 +129,9 @@ def test_the_threshold_is_that_of_a_partition(numbers: list[float], cuts: list[i
     assert np.all(np.diff(ties.astype(int)) >= 0)
 
 
-@given(st.lists(st.integers(0, 30), max_size=8), st.integers(1, 20))
-def test_rechunking_keeps_order_and_lengths(lengths: list[int], size: int) -> None:
-    """All chunks but the last are full, and together they are the parts."""
-    whole = np.arange(sum(lengths), dtype=np.float32)
-    chunks = list(_points.chunked(np.split(whole, np.cumsum(lengths)[:-1]) if lengths else [], size))
-
-    np.testing.assert_array_equal(np.concatenate([np.empty(0, np.float32), *chunks]), whole)
-    assert all(len(chunk) == size for chunk in chunks[:-1])
-    assert all(len(chunk) for chunk in chunks)
-
-
 def test_clusters_that_need_all_values_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where groups of values are too coarse for the codebook of a net in memory, it is not replaced by another."""
-    monkeypatch.setattr(kmeans, "_MOST_DISTINCT", 500)
+    monkeypatch.setattr(KMeans, "grouping", replace(GROUPING, distinct_values=500))
     with pytest.raises(SpecError, match="memory"):
         streamed(net(tmp_path), 0.0, "kmeans", 2000)
 

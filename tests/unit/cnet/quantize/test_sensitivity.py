@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from cnet.errors import SpecError
-from cnet.quantize import QUANTIZERS, Sensitive
+from cnet.quantize import QUANTIZERS
+from cnet.quantize._sensitivity import Sensitive
 from cnet.spec import JobSpec
 
 SHAPES = [(40, 50), (20, 50)]

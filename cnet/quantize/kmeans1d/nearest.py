@@ -1,4 +1,4 @@
-"""The nearest of sorted centroids for each of many values: a table of what their leading bits tell, then a search."""
+"""The nearest of sorted centroids for each of many values, from a table over leading bits and a binary search."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from cnet.arrays import CACHED_CHUNK, slices
 Floats = npt.NDArray[np.floating]
 Labels = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
 
-_FEW = 2**14  # values for which a table does not pay
+_FEW_VALUES = 2**14  # so few are searched for without a table
 _DROPPED_BITS = 14
 _HALF = 1 << (31 - _DROPPED_BITS)
 
 
-def nearest(values: Floats, centroids: Floats) -> Labels:
-    """Index of the centroid closest to each value; the lower one of two equally close.
+def assign_labels(values: Floats, centroids: Floats) -> Labels:
+    """Index of the centroid closest to each value, uint8 or uint16, shape (n,); of two equally close the lower one.
 
     Args:
         values: shape (n,), float32 or float64; finite.
-        centroids: shape (1 to 65536,), ascending, distinct.
+        centroids: shape (k,), float32 or float64, 1 to 65,536 of them, ascending, distinct.
     """
     bounds = _bounds(centroids, values.dtype)
     count = len(values)
     labels: Labels = np.empty(count, np.uint8) if len(centroids) <= 256 else np.empty(count, np.uint16)
-    table = _Table.of(bounds.view(np.float32)) if values.dtype == np.float32 and count > _FEW else None
+    table = _Table.of(bounds.view(np.float32)) if values.dtype == np.float32 and count > _FEW_VALUES else None
     for part in slices(count, CACHED_CHUNK):
         if table is None:
             labels[part] = np.searchsorted(bounds, values[part], side="left")
@@ -36,8 +36,8 @@ def nearest(values: Floats, centroids: Floats) -> Labels:
     return labels
 
 
-def used(labels: Labels, count: int) -> npt.NDArray[np.bool_]:
-    """Which of the labels 0 to ``count`` - 1 occur, shape (count,)."""
+def find_used(labels: Labels, count: int) -> npt.NDArray[np.bool_]:
+    """Whether each of the labels 0 to ``count`` - 1 occurs in ``labels``, shape (n,): bool, shape (count,)."""
     found = np.zeros(count, np.bool_)
     for part in slices(len(labels), CACHED_CHUNK):
         found[labels[part]] = True
@@ -45,16 +45,16 @@ def used(labels: Labels, count: int) -> npt.NDArray[np.bool_]:
 
 
 def _bounds(centroids: Floats, dtype: np.dtype[np.floating]) -> Floats:
-    """For each centroid but the last, the largest value of the type that is not above the middle to the next."""
+    """For each centroid but the last, the largest value of ``dtype`` not above the midpoint to the next centroid."""
     wide = centroids.astype(np.float64)
-    middles = wide[:-1] / 2 + wide[1:] / 2
-    bounds = middles.astype(dtype)  # comparing in the type itself saves a wide copy of the values
-    below: Floats = np.where(bounds > middles, np.nextafter(bounds, dtype.type(-np.inf)), bounds)
-    return below + dtype.type(0)  # no -0.0
+    midpoints = wide[:-1] / 2 + wide[1:] / 2
+    bounds = midpoints.astype(dtype)  # comparing in the type of the values saves a wider copy of them
+    below: Floats = np.where(bounds > midpoints, np.nextafter(bounds, dtype.type(-np.inf)), bounds)
+    return below + dtype.type(0)  # turns -0.0 into 0.0
 
 
 def _cells(values: npt.NDArray[np.float32]) -> npt.NDArray[np.intp]:
-    """A cell 0, 1, ... for each value, by sign, exponent and leading bits; ascending as the values are."""
+    """The cell of each value, shape (n,): an integer from its leading bits that rises with the value."""
     bits = np.ascontiguousarray(values).view(np.int32)
     cells: npt.NDArray[np.intp] = ((bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))) >> np.int32(_DROPPED_BITS)).astype(
         np.intp
@@ -65,7 +65,13 @@ def _cells(values: npt.NDArray[np.float32]) -> npt.NDArray[np.intp]:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """For each cell how many bounds lie in those before it, and whether some lie in it."""
+    """The labels of whole cells.
+
+    Attributes:
+        bounds: between neighbouring centroids, ascending.
+        before: how many bounds are in the cells before each cell.
+        unsure: whether some bounds are in the cell itself, so that its values have to be searched for.
+    """
 
     bounds: npt.NDArray[np.float32]
     before: npt.NDArray[np.uint16]
