@@ -1,7 +1,7 @@
 """The command ``cnet``.
 
-Importing this needs Typer alone: every command imports what it works with when it runs, so that an installation
-without torch, or without the server, has all commands that it can run, and says of the others what is missing.
+This module needs only Typer. Every command imports what it needs when it runs, so that an installation without torch or
+without the server offers all commands that it can run, and tells for the others which package is missing.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from app.commands.failures import Failure, describe
 from app.console.exit_codes import CANCELLED, DONE, FAILED, USAGE
 from app.console.output import emit_json, note
 
-_INTERRUPTED = 130  # what Typer makes of Ctrl-C
+_INTERRUPTED = 130  # the result that Typer gives after Ctrl-C
 
 app = typer.Typer(
     name="cnet",
-    help="Compress trained networks, here or on a server.",
+    help="Compress trained networks, on this machine or on a server.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -34,8 +34,8 @@ local.add_to(app)
 remote.add_to(app)
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(given: bool) -> None:
+    if given:
         from importlib.metadata import version
 
         typer.echo(f"cnet {version('cnet')}")
@@ -45,20 +45,20 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def _options(
     *,
-    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an unexpected error happened.")] = False,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Print a traceback when a command fails.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and end.", callback=_print_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Compress trained networks, here or on a server.
+    """Compress trained networks, on this machine or on a server.
 
-    Exit codes: 0 done, 1 failed, 2 usage, 3 cancelled, 4 timed out.
+    Exit codes: 0 success, 1 failure, 2 wrong usage, 3 cancelled, 4 timed out.
     """
-    del traceback, version  # the one is looked for by ``run``, which is outside, the other by its callback
+    del traceback, version  # ``run`` looks for the first, the callback of the second handles it
 
 
 def main() -> None:
-    """The entry point."""
+    """Run the command line of this process and exit with its exit code."""
     sys.exit(run(sys.argv[1:]))
 
 
@@ -68,14 +68,16 @@ def run(arguments: list[str]) -> int:
         result = app(arguments, prog_name="cnet", standalone_mode=False)
     except KeyboardInterrupt:
         return CANCELLED
-    except Exception as error:  # noqa: BLE001 - the outermost border: the user gets a sentence, not a traceback
+    except Exception as error:  # noqa: BLE001 - the last handler: the user gets a sentence, not a traceback
         return _failed(error, arguments)
     code = result if isinstance(result, int) else DONE
     return CANCELLED if code == _INTERRUPTED else code
 
 
 def _failed(error: Exception, arguments: list[str]) -> int:
-    if isinstance(error, OSError) and error.errno == errno.EPIPE:  # such as `cnet ps | head`
+    if (
+        isinstance(error, OSError) and error.errno == errno.EPIPE
+    ):  # the reader of a pipe has ended, as in `cnet ps | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     if "--traceback" in arguments:
@@ -83,21 +85,21 @@ def _failed(error: Exception, arguments: list[str]) -> int:
 
         note("".join(traceback.format_exception(error)).rstrip())
     failure = describe(error)
-    _say(failure, as_json="--json" in arguments)
+    _report(failure, as_json="--json" in arguments)
     return failure.exit_code
 
 
-def _say(failure: Failure, *, as_json: bool) -> None:
+def _report(failure: Failure, *, as_json: bool) -> None:
     if as_json:
         emit_json(failure.document())
-    if not failure.detail:  # no command was named, and Typer has shown the help
+    if not failure.detail:  # no command was given, and Typer has shown the help
         return
     note(f"cnet: {failure.detail}")
     for row in failure.more.get("errors") or ():
         if row.get("msg", "") not in failure.detail:
             note(f"  {'.'.join(map(str, row.get('loc', ())))}: {row.get('msg', '')}")
     if failure.exit_code == USAGE and failure.code == "usage":
-        note("`cnet --help` and `cnet COMMAND --help` show what can be said.")
+        note("Run `cnet --help` or `cnet COMMAND --help` to see the commands and options.")
 
 
 if __name__ == "__main__":

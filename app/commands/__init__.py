@@ -1,1 +1,1 @@
-"""The subcommands of ``cnet``, one module a family."""
+"""The subcommands of ``cnet``, one module for each group of them."""

@@ -1,4 +1,4 @@
-"""From an exception to what the user sees: one clear sentence, a problem document, an exit code."""
+"""What the user sees of an exception: one sentence, a problem document for ``--json``, an exit code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ _SERVER = frozenset(
 
 @dataclass(frozen=True)
 class Failure:
-    """How a command ended that did not do what it was asked."""
+    """The end of a command that failed.
+
+    Attributes:
+        exit_code: of the process.
+        code: stable name of the kind of failure.
+        detail: what is wrong and what to do, for the user.
+        more: further members of the problem document.
+
+    """
 
     exit_code: int
     code: str
@@ -28,26 +36,26 @@ class Failure:
     more: dict[str, Any] = field(default_factory=dict)
 
     def document(self) -> dict[str, Any]:
-        """A problem (RFC 9457) for ``--json``."""
+        """A problem document (RFC 9457) for ``--json``."""
         title = {USAGE: "Usage", CANCELLED: "Cancelled", TIMED_OUT: "Timed out"}.get(self.exit_code, "Failed")
         return {"type": "about:blank", "title": title, "detail": self.detail, "code": self.code, **self.more}
 
 
 def describe(error: Exception) -> Failure:
-    """What to say of an error that ended a command."""
+    """The failure that stands for an exception which ended a command."""
     if isinstance(error, typer.TyperException):
         return Failure(error.exit_code, "usage", _sentence(error.format_message()))
     if isinstance(error, typer.Abort):
-        return Failure(CANCELLED, "cancelled", "cancelled")
+        return Failure(CANCELLED, "cancelled", "the command was cancelled")
     if isinstance(error, ModuleNotFoundError):
         return _missing(error)
     if isinstance(error, OSError):
         return Failure(FAILED, "file_error", f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    return _own(error) or _settings(error) or _defect(error)
+    return _known_failure(error) or _settings_failure(error) or _unexpected(error)
 
 
-def _own(error: Exception) -> Failure | None:
-    """Our own errors: the library's and the service's."""
+def _known_failure(error: Exception) -> Failure | None:
+    """The failure for an error of the library, the client or the service; None for any other."""
     from app.core.errors import ServiceError
     from cnet.client import ApiError, WaitTimeoutError
     from cnet.errors import CnetError, SpecError, StoppedError
@@ -69,29 +77,31 @@ def _own(error: Exception) -> Failure | None:
     return None
 
 
-def _settings(error: Exception) -> Failure | None:
-    """A setting in the environment that cannot be used."""
+def _settings_failure(error: Exception) -> Failure | None:
+    """The failure for a setting of the environment that cannot be used; None for any other error."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError) or error.title != "Settings":
         return None
     rows = error.errors(include_url=False)
     said = "; ".join(f"CNET_{'_'.join(map(str, row['loc'])).upper()}: {row['msg']}" for row in rows)
-    return Failure(USAGE, "invalid_settings", f"a setting in the environment cannot be used: {said}")
+    return Failure(
+        USAGE, "invalid_settings", f"a setting of the environment cannot be used: {said}. Correct the variable."
+    )
 
 
 def _missing(error: ModuleNotFoundError) -> Failure:
     name = (error.name or "").partition(".")[0]
     extra = "train" if name in _TRAIN else "server" if name in _SERVER else None
     if extra is None:
-        return _defect(error)
-    what = f"this needs {name}, which is not installed: pip install 'cnet[{extra}]'"
+        return _unexpected(error)
+    what = f"this command needs the package {name}, which is not installed. Run pip install 'cnet[{extra}]'."
     return Failure(FAILED, "not_installed", what)
 
 
-def _defect(error: Exception) -> Failure:
+def _unexpected(error: Exception) -> Failure:
     said = f"{type(error).__name__}: {error}".strip(": ")
-    return Failure(FAILED, "defect", f"unexpected error, please report it ({said}); `cnet --traceback ...` shows where")
+    return Failure(FAILED, "defect", f"unexpected error ({said}). Report it with the output of `cnet --traceback ...`.")
 
 
 def _sentence(message: str) -> str:

@@ -1,4 +1,4 @@
-"""``cnet keys``: who may use the server."""
+"""``cnet keys``: the API keys of the server."""
 
 from __future__ import annotations
 
@@ -19,68 +19,71 @@ if TYPE_CHECKING:
 
 
 class ScopeName(StrEnum):
-    """What a key allows; each includes the ones before."""
+    """What a key allows; each scope includes the ones before it."""
 
     READ = "read"
     WRITE = "write"
     ADMIN = "admin"
 
 
-commands = typer.Typer(help="API keys: create, list, revoke.", no_args_is_help=True)
+commands = typer.Typer(help="Create, list and revoke API keys.", no_args_is_help=True)
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make the commands known."""
+    """Add the commands to ``app``."""
     app.add_typer(commands, name="keys")
 
 
 @commands.command()
 def create(
     *,
-    owner: Annotated[str, typer.Option("--owner", help="Whose objects the key reaches.")],
-    scope: Annotated[ScopeName, typer.Option("--scope", help="What it allows.")] = ScopeName.WRITE,
+    owner: Annotated[str, typer.Option("--owner", help="Owner of the key, who sees only their own objects.")],
+    scope: Annotated[ScopeName, typer.Option("--scope", help="What the key allows.")] = ScopeName.WRITE,
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """Make a key. It is shown once, and kept as a digest only."""
+    """Create an API key. It is shown only once: the server keeps a digest of it."""
     if not owner.strip() or len(owner) > 200:
-        raise typer.BadParameter("an owner is a name of 1 to 200 characters", param_hint="--owner")
+        raise typer.BadParameter(
+            "an owner is a name of 1 to 200 characters. Give another --owner.", param_hint="--owner"
+        )
     with _keys(data, make=True) as keys:
         key, secret = keys.create(owner, scope.value)
     if json:
         emit_json({"id": key.id, "key": secret, **_document(key)})
         return
     emit_line(secret)
-    note(f"This is key {key.id} of {owner} ({scope.value}). It is not shown again: put it in CNET_API_KEY.")
+    note(f"This is key {key.id} of {owner} ({scope.value}). It is not shown again. Set CNET_API_KEY to it.")
 
 
 @commands.command("list")
 def list_(*, data: Data = None, json: Json = False) -> None:
-    """All keys, without their secrets."""
+    """List the API keys, without their secrets."""
     with _keys(data, make=False) as keys:
         found = keys.find()
     if json:
-        emit_json({"data": [{"id": key.id, **_document(key), "revoked_at": _time(key.revoked_at)} for key in found]})
+        emit_json(
+            {"data": [{"id": key.id, **_document(key), "revoked_at": _timestamp(key.revoked_at)} for key in found]}
+        )
         return
-    rows = [(key.id, key.owner, " ".join(key.scopes), _time(key.created_at), _state(key)) for key in found]
+    rows = [(key.id, key.owner, " ".join(key.scopes), _timestamp(key.created_at), _state(key)) for key in found]
     emit_line(columns(("ID", "OWNER", "SCOPES", "CREATED", "STATE"), [[cell or "" for cell in row] for row in rows]))
 
 
 @commands.command()
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `list` shows it.")],
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the key, as `cnet keys list` shows it.")],
     *,
     data: Data = None,
     json: Json = False,
 ) -> None:
-    """End a key. Revoking the last one does not open the server."""
+    """Revoke an API key. After the last one is revoked the server still needs a key."""
     with _keys(data, make=False) as keys:
         if not keys.revoke(key_id):
-            note(f"cnet: there is no valid key {key_id}; `cnet keys list` shows all")
+            detail = f"there is no valid key {key_id}. Run `cnet keys list` to see all keys."
+            note(f"cnet: {detail}")
             if json:
-                emit_json(
-                    {"type": "about:blank", "title": "Failed", "code": "not_found", "detail": "no such valid key"}
-                )
+                emit_json({"type": "about:blank", "title": "Failed", "code": "not_found", "detail": detail})
             raise typer.Exit(FAILED)
     if json:
         emit_json({"id": key_id, "revoked": True})
@@ -90,7 +93,16 @@ def revoke(
 
 @contextmanager
 def _keys(data: Path | None, *, make: bool) -> Iterator[ApiKeys]:
-    """The keys of a data folder. ``make`` it where there is none: the first key comes before the first start."""
+    """The keys in the database of a data folder.
+
+    Args:
+        data: the data folder; None: as the settings say.
+        make: create the folder where it does not exist, since the first key is created before the first start.
+
+    Raises:
+        NotFoundError: there is no such folder.
+
+    """
     from app.core.db import migrate
     from app.core.db.engine import Database
     from app.core.errors import NotFoundError
@@ -102,7 +114,9 @@ def _keys(data: Path | None, *, make: bool) -> Iterator[ApiKeys]:
         settings = settings.model_copy(update={"data_dir": data})
     if not settings.database_url and not settings.data_dir.is_dir():
         if not make:
-            raise NotFoundError(f"there is no data folder {settings.data_dir}: name the service's own by --data")
+            raise NotFoundError(
+                f"there is no data folder {settings.data_dir}. Name the folder of the service with --data."
+            )
         settings.data_dir.mkdir(mode=0o700, parents=True)
     database = Database(settings.database)
     try:
@@ -113,14 +127,14 @@ def _keys(data: Path | None, *, make: bool) -> Iterator[ApiKeys]:
 
 
 def _document(key: ApiKey) -> dict[str, Any]:
-    return {"owner": key.owner, "scopes": list(key.scopes), "created_at": _time(key.created_at)}
+    return {"owner": key.owner, "scopes": list(key.scopes), "created_at": _timestamp(key.created_at)}
 
 
 def _state(key: ApiKey) -> str:
-    return "valid" if key.revoked_at is None else f"revoked {_time(key.revoked_at)}"
+    return "valid" if key.revoked_at is None else f"revoked {_timestamp(key.revoked_at)}"
 
 
-def _time(moment: Any) -> str | None:
+def _timestamp(time: Any) -> str | None:
     from app.core.clock import rfc3339
 
-    return rfc3339(moment)
+    return rfc3339(time)

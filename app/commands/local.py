@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,11 +27,12 @@ from app.console.output import columns, emit_json, emit_line
 if TYPE_CHECKING:
     from cnet.bundle import Bundle
 
+_MANIFEST = "manifest.npy"
 BundleFile = Annotated[Path, typer.Argument(metavar="BUNDLE", help="A bundle, as `compress` writes it.")]
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make the commands known."""
+    """Add the commands to ``app``."""
     app.command(cls=CommandWithParts)(compress)
     for command in (unpack, verify, inspect):
         app.command()(command)
@@ -51,10 +53,10 @@ def compress(
     streaming: Streaming = None,
     json: Json = False,
 ) -> None:
-    """Compress a checkpoint here, by the same pipeline as on a server.
+    """Compress a checkpoint on this machine, by the same pipeline as on a server.
 
-    With a data set and an architecture the net is fine-tuned; without, its weights are pruned and quantized as they
-    are. Several values of --sparsity or --clusters make several points; the selected one's bundle is written.
+    With a data set and an architecture the network is fine-tuned; without them, its weights are pruned and quantized as
+    they are. Several values of --sparsity or --clusters make several points; the bundle of the selected one is written.
     """
     from app.console.progress import ProgressBar
     from cnet.pipeline.compress_file import compress_file
@@ -62,7 +64,7 @@ def compress(
     from cnet.spec import JobSpec
 
     _check_readable(file)
-    _check_folder(out)
+    check_writable(out)
     options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments)
     job = JobSpec.parse({**options.document(file.name), "checkpoint": file.name[:200]})
     with ProgressBar("load", quiet=json) as bar:
@@ -80,17 +82,24 @@ def unpack(
     *,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="FILE", help="Suffix names the format: .safetensors .pt .pth .npz .onnx"),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="File to write; its suffix chooses the format: .safetensors, .pt, .pth, .npz or .onnx.",
+        ),
     ],
     like: Annotated[
         Path | None,
-        typer.Option("--like", metavar="ONNX", help="For .onnx: a file of the same net, to run the weights in."),
+        typer.Option(
+            "--like", metavar="ONNX", help="For .onnx: an ONNX file of the same network, whose graph is used."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
     """Decode a bundle into a file that other tools read.
 
-    A bundle holds no graph: an .onnx file has the tensors alone, unless --like names a file to take the graph from.
+    A bundle holds no graph: an .onnx file has only the tensors, unless --like names a file to take the graph from.
     """
     from cnet.bundle import open_bundle
     from cnet.bundle.convert import format_of
@@ -100,7 +109,7 @@ def unpack(
     _check_readable(bundle)
     if like is not None:
         _check_readable(like)
-    _check_folder(out)
+    check_writable(out)
     opened = open_bundle(bundle)
     write(opened, out, kind, like)
     tensors, size = len(opened), out.stat().st_size
@@ -111,7 +120,7 @@ def unpack(
 
 
 def verify(bundle: BundleFile, *, json: Json = False) -> None:
-    """Check every byte of a bundle; exit code 1 where it is damaged."""
+    """Check every byte of a bundle. The exit code is 1 if it is damaged."""
     from cnet.bundle import open_bundle
 
     _check_readable(bundle)
@@ -120,7 +129,7 @@ def verify(bundle: BundleFile, *, json: Json = False) -> None:
     if json:
         emit_json({"file": str(bundle), "valid": True, "tensors": len(opened)})
     else:
-        emit_line(f"{bundle}: whole and unchanged, {len(opened)} tensors")
+        emit_line(f"{bundle}: undamaged, {len(opened)} tensors")
 
 
 def inspect(
@@ -128,12 +137,11 @@ def inspect(
     *,
     json: Json = False,
 ) -> None:
-    """Show what is in a checkpoint or in a bundle."""
-    from app.commands.inspection import is_bundle
+    """Show what a checkpoint or a bundle contains."""
     from cnet.bundle import open_bundle
 
     _check_readable(file)
-    document = _about_bundle(open_bundle(file)) if is_bundle(file) else _about_checkpoint(file)
+    document = _describe_bundle(open_bundle(file)) if _is_bundle(file) else _describe_checkpoint(file)
     if json:
         emit_json({"file": str(file), "size_bytes": file.stat().st_size, **document})
         return
@@ -141,16 +149,16 @@ def inspect(
     rows = [(str(row["name"]), "x".join(map(str, row["shape"])) or "scalar", str(row["dtype"])) for row in tensors]
     emit_line(columns(("TENSOR", "SHAPE", "TYPE"), rows))
     emit_line("")
-    emit_line(columns(("FACT", "VALUE"), [(name, _shown(value)) for name, value in document.items()]))
+    emit_line(columns(("FACT", "VALUE"), [(name, _cell(value)) for name, value in document.items()]))
 
 
-def _shown(value: Any) -> str:
+def _cell(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {part:,}" for name, part in value.items())
     return "-" if value is None else str(value)
 
 
-def _about_checkpoint(file: Path) -> dict[str, Any]:
+def _describe_checkpoint(file: Path) -> dict[str, Any]:
     from cnet.formats import read_checkpoint
 
     checkpoint = read_checkpoint(file)
@@ -166,7 +174,7 @@ def _about_checkpoint(file: Path) -> dict[str, Any]:
     }
 
 
-def _about_bundle(bundle: Bundle) -> dict[str, Any]:
+def _describe_bundle(bundle: Bundle) -> dict[str, Any]:
     from dataclasses import asdict
 
     weights, symbols = bundle.weights(), bundle.symbols()
@@ -181,13 +189,25 @@ def _about_bundle(bundle: Bundle) -> dict[str, Any]:
     }
 
 
+def _is_bundle(path: Path) -> bool:
+    """Whether a file is a zip archive with a manifest of a bundle. The bundle may still be damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _MANIFEST in archive.namelist()
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):  # the last: a newer kind of zip
+        return False
+
+
 def _check_readable(path: Path) -> None:
     if path.is_dir():
-        raise typer.BadParameter(f"{path} is a folder, not a file")
+        raise typer.BadParameter(f"{path} is a folder. Name a file.")
     if not path.exists():
-        raise typer.BadParameter(f"there is no file {path}")
+        raise typer.BadParameter(f"there is no file {path}. Check the path.")
 
 
-def _check_folder(path: Path) -> None:
+def check_writable(path: Path) -> None:
+    """Raise typer.BadParameter where no file can be written at ``path``."""
     if path.is_dir() or not path.absolute().parent.is_dir():
-        raise typer.BadParameter(f"cannot write {path}: its folder does not exist, or it is a folder itself")
+        raise typer.BadParameter(
+            f"cannot write {path}: it is a folder, or its folder does not exist. Name a file in an existing folder."
+        )

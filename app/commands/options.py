@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print only JSON on standard output.")]
-Server = Annotated[str, typer.Option("--server", envvar="CNET_SERVER", help="Address of the server.")]
+Server = Annotated[str, typer.Option("--server", envvar="CNET_SERVER", help="URL of the server.")]
 ApiKey = Annotated[
     str | None, typer.Option("--api-key", envvar="CNET_API_KEY", show_default=False, help="API key for the server.")
 ]
 Data = Annotated[
-    Path | None, typer.Option("--data", show_default="CNET_DATA_DIR, else ./data", help="The service's data folder.")
+    Path | None, typer.Option("--data", show_default="CNET_DATA_DIR, else ./data", help="Data folder of the service.")
 ]
 Sparsity = Annotated[
     list[float] | None, typer.Option("--sparsity", help="Fraction of weights to prune, 0 to 1; repeatable.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.commands.jobspec import SpecOptions
+from app.commands.local import check_writable
 from app.commands.options import (
     DEFAULT_SERVER,
     ApiKey,
@@ -30,14 +31,15 @@ from app.console.output import columns, emit_json, emit_line, note
 if TYPE_CHECKING:
     from cnet.client import Client
 
-JobId = Annotated[str, typer.Argument(metavar="JOB", help="The job's id.")]
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="Id of the job.")]
 Timeout = Annotated[
-    float | None, typer.Option("--timeout", min=0.0, help="Seconds to wait; then exit code 4. The job goes on.")
+    float | None,
+    typer.Option("--timeout", min=0.0, help="Seconds to wait; after them the exit code is 4, and the job goes on."),
 ]
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make the commands known."""
+    """Add the commands to ``app``."""
     app.command(cls=CommandWithParts)(submit)
     for command in (ps, show, logs, wait, cancel, download):
         app.command()(command)
@@ -45,7 +47,8 @@ def add_to(app: typer.Typer) -> None:
 
 def submit(
     checkpoint: Annotated[
-        str | None, typer.Argument(metavar="[CHECKPOINT]", help="A file, which is uploaded, or the id of an upload.")
+        str | None,
+        typer.Argument(metavar="[CHECKPOINT]", help="A file to upload, or the id of an uploaded checkpoint."),
     ] = None,
     *,
     spec: SpecFile = None,
@@ -56,12 +59,14 @@ def submit(
     dataset: Dataset = None,
     architecture: Architecture = None,
     assignments: Assignments = None,
-    follow_it: Annotated[bool, typer.Option("--wait", help="Wait for the end and show the progress.")] = False,
+    follow_it: Annotated[
+        bool, typer.Option("--wait", help="Wait for the end of the job and show its progress.")
+    ] = False,
     server: Server = DEFAULT_SERVER,
     api_key: ApiKey = None,
     json: Json = False,
 ) -> None:
-    """Queue a job on the server; files that it names are uploaded first, once the server accepts the rest."""
+    """Queue a job on the server. Files that it names are uploaded after the server has checked the rest of the job."""
     options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments)
     document = options.document(checkpoint)
     with _client(server, api_key) as client:
@@ -82,8 +87,8 @@ def submit(
 
 def ps(
     *,
-    status: Annotated[str | None, typer.Option("--status", help="Only jobs in this state.")] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000)] = 50,
+    status: Annotated[str | None, typer.Option("--status", help="Show only jobs with this status.")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="Show at most so many jobs.")] = 50,
     server: Server = DEFAULT_SERVER,
     api_key: ApiKey = None,
     json: Json = False,
@@ -102,7 +107,7 @@ def ps(
 
 
 def show(job: JobId, *, server: Server = DEFAULT_SERVER, api_key: ApiKey = None, json: Json = False) -> None:
-    """Show a job, and its points so far."""
+    """Show a job and its points."""
     with _client(server, api_key) as client:
         document = client.job(job)
         results = client.results(job) if document["status"] != "queued" else None
@@ -117,7 +122,7 @@ def show(job: JobId, *, server: Server = DEFAULT_SERVER, api_key: ApiKey = None,
 
 
 def logs(job: JobId, *, server: Server = DEFAULT_SERVER, api_key: ApiKey = None, json: Json = False) -> None:
-    """Print a job's log."""
+    """Print the log of a job."""
     with _client(server, api_key) as client:
         text = client.logs(job)
     if json:
@@ -134,7 +139,7 @@ def wait(
     api_key: ApiKey = None,
     json: Json = False,
 ) -> None:
-    """Wait for a job's end. Exit code: 0 succeeded, 1 failed, 3 cancelled, 4 timed out."""
+    """Wait for the end of a job. Exit code: 0 succeeded, 1 failed, 3 cancelled, 4 timed out."""
     with _client(server, api_key) as client:
         document = follow(client, job, quiet=json) if timeout is None else client.wait(job, timeout=timeout)
     if json:
@@ -145,7 +150,7 @@ def wait(
 
 
 def cancel(job: JobId, *, server: Server = DEFAULT_SERVER, api_key: ApiKey = None, json: Json = False) -> None:
-    """Ask a job to end."""
+    """Cancel a job."""
     with _client(server, api_key) as client:
         document = client.cancel(job)
     if json:
@@ -158,14 +163,15 @@ def download(
     job: JobId,
     *,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="BUNDLE", help="Where to write the bundle.")],
-    point: Annotated[int | None, typer.Option("--point", min=0, help="Which point; default: the selected one.")] = None,
+    point: Annotated[
+        int | None, typer.Option("--point", min=0, help="Index of the point; default: the selected one.")
+    ] = None,
     server: Server = DEFAULT_SERVER,
     api_key: ApiKey = None,
     json: Json = False,
 ) -> None:
-    """Download a bundle; it is checked, and written whole or not at all."""
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        raise typer.BadParameter(f"cannot write {out}: its folder does not exist, or it is a folder itself")
+    """Download the bundle of a job and check it. A failed download leaves no file."""
+    check_writable(out)
     with _client(server, api_key) as client:
         digest = client.download(job, out, point=point)
     size = out.stat().st_size
@@ -178,7 +184,7 @@ def download(
 def _client(server: str, api_key: str | None) -> Client:
     from cnet.client import Client
 
-    return Client(server, api_key, retries=2)  # somebody waits: a wrong address is told at once
+    return Client(server, api_key, retries=2)  # few, so that a wrong address is reported soon
 
 
 def _cell(value: Any) -> str:

@@ -10,11 +10,11 @@ import typer
 from app.commands.options import Data, Json
 from app.console.output import emit_json, emit_line, note
 
-database = typer.Typer(help="The service's database.", no_args_is_help=True)
+database = typer.Typer(help="The database of the service.", no_args_is_help=True)
 
 
 def add_to(app: typer.Typer) -> None:
-    """Make the commands known."""
+    """Add the commands to ``app``."""
     app.command()(up)
     app.command()(demo)
     app.add_typer(database, name="db")
@@ -27,16 +27,24 @@ def up(
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", min=0, max=65535, show_default="CNET_PORT, else 8000", help="Port; 0: a free one."),
+        typer.Option(
+            "--port",
+            min=0,
+            max=65535,
+            show_default="CNET_PORT, else 8000",
+            help="Port to listen on; 0 takes a free one.",
+        ),
     ] = None,
     data: Data = None,
-    workers: Annotated[int, typer.Option("--workers", min=1, max=64, help="How many jobs run at once.")] = 1,
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, max=64, help="Number of workers, each of which runs one job at a time.")
+    ] = 1,
     json: Json = False,
 ) -> None:
-    """Run the whole service: queue, database, API, workers. Ctrl-C ends all of it.
+    """Run the whole service: queue, database, API and workers. Ctrl-C ends it.
 
-    Prints one line, ``ready http://HOST:PORT``, once jobs can be taken. All state is in the data folder; started on the
-    same folder again, it goes on where it was.
+    It prints one line, ``ready http://HOST:PORT``, when it accepts jobs. All state is in the data folder: started on
+    the same folder again, the service continues its jobs.
     """
     from app.up.command import UpOptions
     from app.up.command import up as run
@@ -53,12 +61,12 @@ def up(
 
 def demo(
     *,
-    data: Annotated[Path, typer.Option("--data", help="Folder for the service's state and the results.")] = Path(
-        "demo"
-    ),
+    data: Annotated[
+        Path, typer.Option("--data", help="Folder for the state of the service and for the results.")
+    ] = Path("demo"),
     json: Json = False,
 ) -> None:
-    """The whole way on real data: train a net, compress it through the service, prove what came out."""
+    """Train a network on real data, compress it through the service, and verify the result."""
     from app.demo.command import demo as run
 
     document = run(data, quiet=json)
@@ -68,7 +76,7 @@ def demo(
 
 @database.command()
 def upgrade(*, data: Data = None, json: Json = False) -> None:
-    """Bring the database's tables to this release's."""
+    """Upgrade the tables of the database to this release."""
     from app.core.db import migrate
     from app.core.db.engine import Database
     from app.up.command import UpOptions, settings_for

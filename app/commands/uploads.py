@@ -1,4 +1,4 @@
-"""Files that a job names, which are uploaded before it is submitted."""
+"""Upload of the files that a job names, before the job is submitted."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ if TYPE_CHECKING:
 
 _NOT_FOUND = 404
 _IDS = {"checkpoint": "ckpt_to_be_uploaded", "dataset": "ds_to_be_uploaded"}
-_SHOWN = 40  # characters of an id that messages show at least
+_SHOWN = 40  # number of characters of an id that a message of the server shows at least
 
 
 def with_uploads(client: Client, document: dict[str, Any], checkpoint: str | None) -> dict[str, Any]:
-    """The specification with ids in place of files, which are uploaded once the server finds no fault with the rest.
+    """The specification with the ids of uploads in place of files.
 
-    The server is asked, not the library at hand: it may be of another release, and knows parts and limits of its own.
+    The files are uploaded after the server has accepted the rest of the specification. The server checks it, not the
+    library of this installation: the server may be of another release, with other parts and limits.
 
     Args:
-        client: of the server.
-        document: the specification; its ``dataset`` may be a file.
-        checkpoint: a file, or the id of an upload; None: what the specification says.
+        client: the client of the server.
+        document: the specification; its ``dataset`` may be the path of a file.
+        checkpoint: the path of a file, or the id of an upload. None: the one in the specification.
 
     Raises:
-        typer.BadParameter: the checkpoint is neither.
-        ApiError: the server refuses the specification, and nothing was uploaded, or an upload.
-        UnreachableError, OSError.
+        typer.BadParameter: ``checkpoint`` is neither a file nor an id.
+        ApiError: the server refuses the specification, before anything is uploaded, or refuses an upload.
+        UnreachableError: the server does not answer.
+        OSError: a file cannot be read.
     """
     dataset = str(document["dataset"]) if document.get("dataset") else None
     if checkpoint is not None and not Path(checkpoint).is_file() and not checkpoint.startswith("ckpt_"):
-        raise typer.BadParameter(f"there is no file {checkpoint}, and it is no id of an upload either (ckpt_...)")
+        raise typer.BadParameter(f"{checkpoint} is neither a file nor the id of an upload (ckpt_...). Check the path.")
     named = document if checkpoint is None else {**document, "checkpoint": checkpoint}
     uploads: dict[str, Callable[[Path], dict[str, Any]]] = {}
     if checkpoint is not None and Path(checkpoint).is_file():
@@ -47,16 +49,28 @@ def with_uploads(client: Client, document: dict[str, Any], checkpoint: str | Non
     return {**named, **{field: _uploaded(upload, Path(named[field])) for field, upload in uploads.items()}}
 
 
-def _check(client: Client, document: dict[str, Any], coming: frozenset[str]) -> None:
-    """Raises ApiError where the server refuses more than that the files in the fields ``coming`` are not there yet."""
-    given = [str(document[field]) for field in _IDS if document.get(field) and field not in coming]
-    _ask(client, {**document, **{field: _IDS[field] for field in coming}}, given, [_IDS[field] for field in coming])
-    if "dataset" in coming and given:  # of two that are not there the server names the data set
-        _ask(client, {"checkpoint": document["checkpoint"]}, given, [])
+def _check(client: Client, document: dict[str, Any], pending: frozenset[str]) -> None:
+    """Have the server check a specification whose files in the fields ``pending`` are not uploaded yet.
+
+    Raises:
+        ApiError: the server refuses it for another reason than those missing uploads.
+
+    """
+    given = [str(document[field]) for field in _IDS if document.get(field) and field not in pending]
+    _validate(
+        client, {**document, **{field: _IDS[field] for field in pending}}, given, [_IDS[field] for field in pending]
+    )
+    if "dataset" in pending and given:  # where two ids do not exist the server names the data set
+        _validate(client, {"checkpoint": document["checkpoint"]}, given, [])
 
 
-def _ask(client: Client, document: dict[str, Any], given: list[str], coming: list[str]) -> None:
-    """Raises ApiError for all but what of ``coming`` is not there yet, and a server that cannot be asked."""
+def _validate(client: Client, document: dict[str, Any], given: list[str], pending: list[str]) -> None:
+    """Have the server check a specification in which the ids ``pending`` are placeholders.
+
+    Raises:
+        ApiError: the server refuses it for another reason than that the placeholders do not exist.
+
+    """
     from cnet.client import ApiError
 
     try:
@@ -64,12 +78,12 @@ def _ask(client: Client, document: dict[str, Any], given: list[str], coming: lis
     except ApiError as error:
         if error.status != _NOT_FOUND:
             raise
-        if not _names(error.detail, coming) and _names(error.detail, given):
+        if not _names(error.detail, pending) and _names(error.detail, given):
             raise
 
 
 def _names(detail: str, ids: list[str]) -> bool:
-    """Whether a message has one of the ids, quoted as Python does; long ones are cut there."""
+    """Whether a message names one of the ids, in Python's quotes; the server shortens long ids."""
     return any(repr(name[:_SHOWN])[1:-1] in detail for name in ids)
 
 

@@ -1,1 +1,1 @@
-"""What a person at a terminal sees: lines, tables, bars; and the exit codes that a script sees."""
+"""Output of commands: lines, tables and progress bars for people, JSON and exit codes for scripts."""

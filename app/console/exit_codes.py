@@ -1,3 +1,3 @@
-"""How a command ends, for scripts."""
+"""Exit codes of the command."""
 
 DONE, FAILED, USAGE, CANCELLED, TIMED_OUT = range(5)

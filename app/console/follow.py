@@ -1,4 +1,4 @@
-"""Watch a job on a server until it ends."""
+"""Show the progress of a job on a server until it ends."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ _CODES = {"succeeded": DONE, "failed": FAILED, "cancelled": CANCELLED, "timed_ou
 
 
 def exit_code(job: dict[str, Any]) -> int:
-    """The exit code for a job that has ended."""
+    """The exit code of the command for a job that has ended."""
     return _CODES.get(job["status"], FAILED)
 
 
 def follow(client: Client, job_id: str, *, quiet: bool) -> dict[str, Any]:
-    """Show a job's events as they come; returns the job once it has ended."""
+    """Show the events of a job as they arrive.
+
+    Returns:
+        The job, after it has ended.
+
+    """
     from app.console.progress import ProgressBar
 
     with ProgressBar("queued", quiet=quiet) as bar:
@@ -30,7 +35,7 @@ def follow(client: Client, job_id: str, *, quiet: bool) -> dict[str, Any]:
 
 
 def print_outcome(job: dict[str, Any]) -> None:
-    """One line for people."""
+    """Print how a job ended, with its error where it has one."""
     error = job.get("error")
     if error:
         note(f"cnet: {error['code']}: {error['detail']}")
@@ -38,7 +43,7 @@ def print_outcome(job: dict[str, Any]) -> None:
 
 
 def results_table(results: dict[str, Any]) -> str:
-    """A job's results as a table: the baseline, then one row a point; ``>`` marks the selected one."""
+    """The results of a job as a table: the baseline, then one row for each point; ``>`` marks the selected one."""
     from cnet.points import BaselineResult, Point
     from cnet.report import table
 

@@ -1,4 +1,4 @@
-"""What commands print: JSON for programs, text and tables for people."""
+"""Output of commands: JSON for programs, text and tables for people."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 
 
 def emit_json(document: Any) -> None:
-    """One JSON document on standard output."""
+    """Print a JSON document on standard output."""
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     sys.stdout.flush()
 
 
 def emit_line(text: str) -> None:
-    """One line on standard output, at once."""
+    """Print a line on standard output, without buffering."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def note(text: str) -> None:
-    """One line for people, on standard error."""
+    """Print a line on standard error."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
 
 def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in fixed-width text, left-aligned."""
+    """A table as text with left-aligned columns."""
     lines = [list(headings), *(list(row) for row in rows)]
     widths = [max(len(line[index]) for line in lines) for index in range(len(headings))]
     text = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)

@@ -1,4 +1,4 @@
-"""Long work speaks: a bar where somebody watches, a line a phase where the output goes to a file."""
+"""Progress of long work: a bar on a terminal, one line for each phase where the output goes to a file."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from app.console.output import note
 if TYPE_CHECKING:
     from cnet.points import BaselineResult, Point
 
-_QUICK = frozenset({"load", "prune", "quantize", "encode", "evaluate", "publish"})
-"""Phases that are over at once: a file of output needs no line on each."""
+_SHORT_PHASES = frozenset({"load", "prune", "quantize", "encode", "evaluate", "publish"})
+"""Short phases, which get no line of their own in a file."""
 
 
 class ProgressBar:
     """A progress bar on standard error; also an observer of the pipeline (``cnet.pipeline.RunObserver``).
 
     Args:
-        title: what is going on, before the first phase is named.
-        quiet: show nothing at all.
+        title: shown before the first phase begins.
+        quiet: show nothing.
 
     """
 
@@ -52,36 +52,36 @@ class ProgressBar:
         self._progress.stop()
 
     def phase(self, name: str) -> None:
-        """Name what is going on."""
+        """Show the name of the phase."""
         self._progress.update(self._task, description=name)
-        if not self._live and name not in _QUICK:
+        if not self._live and name not in _SHORT_PHASES:
             self.print_line(f"{name} ...")
 
     def progress(self, fraction: float) -> None:
-        """Move to ``fraction``, 0..1."""
+        """Move the bar to ``fraction``, 0 to 1."""
         self._progress.update(self._task, completed=fraction)
 
     def metric(self, values: dict[str, Any]) -> None:
-        """Show an epoch's numbers beside the phase."""
+        """Show the loss and accuracy of an epoch beside the phase."""
         shown = " ".join(f"{name} {values[name]:.4g}" for name in ("loss", "accuracy") if _is_number(values.get(name)))
         if shown and "phase" in values:
             self._progress.update(self._task, description=f"{values['phase']} {shown}")
 
     def log(self, message: str) -> None:
-        """A line above the bar."""
+        """Print a line above the bar."""
         self.print_line(message)
 
     def should_stop(self) -> bool:
-        """Never: Ctrl-C is an exception here."""
+        """Always False: Ctrl-C raises an exception."""
         return False
 
     def baseline(self, result: BaselineResult) -> None:
-        """Tell of the net before compression."""
+        """Print the size and accuracy of the network before compression."""
         accuracy = "" if result.accuracy is None else f", accuracy {result.accuracy:.2f} %"
         self.print_line(f"baseline: {result.parameters:,} parameters, {result.npz_bytes:,} bytes as npz{accuracy}")
 
     def point(self, point: Point, bundle: Path) -> None:
-        """Tell of a point."""
+        """Print the numbers of a finished point."""
         del bundle
         accuracy = "" if point.accuracy is None else f", accuracy {point.accuracy:.2f} %"
         self.print_line(
@@ -90,7 +90,7 @@ class ProgressBar:
         )
 
     def print_line(self, text: str) -> None:
-        """A line above the bar."""
+        """Print a line above the bar."""
         if self._quiet:
             return
         if self._live:

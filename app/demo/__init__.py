@@ -1,1 +1,1 @@
-"""``cnet demo``: the whole way on real data, from training to a bundle that is proved."""
+"""``cnet demo``: all steps on real data, from training to a bundle whose accuracy is measured again."""

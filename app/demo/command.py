@@ -1,4 +1,4 @@
-"""The demo, step by step."""
+"""The steps of the demo."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from app.console.output import emit_line
 from app.console.progress import ProgressBar
 from app.demo import recipe
 from app.demo.decoding import decode
-from app.demo.processes import messages, running_service
+from app.demo.processes import network_messages, running_service
 from app.up.errors import StartError
 from cnet.bundle import open_bundle
 from cnet.client import Client
 
-_SAME = 1e-6  # percent; both numbers are counts of the same images
+_TOLERANCE = 1e-6  # percent; both numbers are fractions of the same images
 
 
 @dataclass(frozen=True)
 class Demo:
-    """Where the demo keeps its files, and whether it speaks.
+    """One run of the demo.
 
     Attributes:
-        folder: gets ``baseline.pth``, ``model.npz`` (the bundle), ``decoded.npz``, and ``service/``, the service's
-            state.
+        folder: where it writes ``baseline.pth``, ``model.npz`` (the bundle), ``decoded.npz``, and ``service/`` (the
+            data folder of the service).
         quiet: print nothing.
 
     """
@@ -35,22 +35,25 @@ class Demo:
     quiet: bool
 
     def run(self) -> dict[str, Any]:
-        """All of it; returns the numbers.
+        """Run all steps.
+
+        Returns:
+            The results of the job, the accuracies measured here, and the time in seconds.
 
         Raises:
-            StartError: a step failed, or what came out is not good enough (``not_good_enough``).
-            CnetError: as the client and the bundle's reader raise.
+            StartError: a step failed, or the result is not good enough (``not_good_enough``).
+            CnetError: from the client, or from the reader of the bundle.
 
         """
         started = time.monotonic()
         (self.folder / "logs").mkdir(parents=True, exist_ok=True)
         with running_service(self.folder / "service", self.folder / "logs" / "service.log") as url:
-            self._say(f"service: {url}, API documentation at {url}/docs")
+            self._print(f"service: {url}, API documentation at {url}/docs")
             baseline = self._train()
             with Client(url) as client:
                 job, digest = self._compress(client)
                 results = client.results(job["id"])
-            proved = self._prove(results, baseline)
+            verified = self._verify(results, baseline)
         self._show(results, url, digest, time.monotonic() - started)
         _check(results)
         return {
@@ -58,45 +61,47 @@ class Demo:
             "job": job["id"],
             "bundle": str(self.folder / "model.npz"),
             "sha256": digest,
-            "local_accuracy": {"baseline": baseline, "selected": proved},
+            "local_accuracy": {"baseline": baseline, "selected": verified},
             "seconds": round(time.monotonic() - started, 1),
         }
 
     def _train(self) -> float:
-        """Train the baseline; its accuracy."""
+        """Train the baseline; returns its accuracy in percent."""
         with ProgressBar("training the baseline", quiet=self.quiet) as bar:
-            return self._net("train", self.folder / "baseline.pth", bar)
+            return self._run_network("train", self.folder / "baseline.pth", bar)
 
     def _compress(self, client: Client) -> tuple[dict[str, Any], str]:
-        """Upload, submit, follow, download; the job and the bundle's sha256."""
+        """Upload, submit, follow, download; returns the job and the sha256 of the bundle."""
         checkpoint = client.upload_checkpoint(self.folder / "baseline.pth")
-        self._say(f"uploaded baseline.pth: {checkpoint['parameters']:,} parameters, {checkpoint['size_bytes']:,} bytes")
+        self._print(
+            f"uploaded baseline.pth: {checkpoint['parameters']:,} parameters, {checkpoint['size_bytes']:,} bytes"
+        )
         queued = client.submit(recipe.job(checkpoint["id"]))
-        self._say(f"job {queued['id']}")
+        self._print(f"job {queued['id']}")
         job = follow(client, queued["id"], quiet=self.quiet)
         if job["status"] != "succeeded":
-            error = job["error"] or {"code": job["status"], "detail": "see its log"}
+            error = job["error"] or {"code": job["status"], "detail": "Read its log."}
             raise StartError(f"the job ended as {job['status']}: {error['detail']}", code=error["code"])
         return job, client.download(job["id"], self.folder / "model.npz")
 
-    def _prove(self, results: dict[str, Any], baseline: float) -> float:
-        """Decode with NumPy alone, evaluate here, compare with what the service said; the accuracy."""
+    def _verify(self, results: dict[str, Any], baseline: float) -> float:
+        """Decode with NumPy alone, evaluate here, and compare with the service; returns the accuracy in percent."""
         open_bundle(self.folder / "model.npz").verify()
         decoded = decode(self.folder)
-        with ProgressBar("evaluating what came back", quiet=self.quiet) as bar:
-            accuracy = self._net("evaluate", decoded, bar)
+        with ProgressBar("evaluating the decoded network", quiet=self.quiet) as bar:
+            accuracy = self._run_network("evaluate", decoded, bar)
         said = results["points"][results["selected"]]["accuracy"]
         for name, here, there in (("baseline", baseline, results["baseline"]["accuracy"]), ("bundle", accuracy, said)):
-            if abs(here - there) > _SAME:
+            if abs(here - there) > _TOLERANCE:
                 raise StartError(
-                    f"the {name} has an accuracy of {here:.2f} % here, but the service said {there:.2f} %",
+                    f"the {name} has an accuracy of {here:.2f} % here, but {there:.2f} % on the service. Report this.",
                     code="demo_failed",
                 )
         return accuracy
 
-    def _net(self, action: str, file: Path, bar: ProgressBar) -> float:
+    def _run_network(self, action: str, file: Path, bar: ProgressBar) -> float:
         accuracy = float("nan")
-        for message in messages((action, str(file)), self.folder / "logs" / f"{action}.log"):
+        for message in network_messages((action, str(file)), self.folder / "logs" / f"{action}.log"):
             if "progress" in message:
                 bar.progress(message["progress"])
             if "metric" in message:
@@ -113,13 +118,15 @@ class Demo:
         emit_line("")
         emit_line(
             f"{self.folder / 'model.npz'}: {point['ratio']:.1f} times smaller, accuracy {point['accuracy']:.2f} %"
-            f" (before: {results['baseline']['accuracy']:.2f} %), measured again after decoding with NumPy alone"
+            f" (before: {results['baseline']['accuracy']:.2f} %), measured again after decoding with NumPy"
         )
         emit_line(f"sha256 {digest}")
-        emit_line(f"API documentation: {url}/docs (start it again: cnet up --data {self.folder / 'service'})")
+        emit_line(
+            f"API documentation: {url}/docs (to start the service again: cnet up --data {self.folder / 'service'})"
+        )
         emit_line(f"done in {seconds:.0f} s")
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         if not self.quiet:
             emit_line(text)
 
@@ -130,12 +137,12 @@ def demo(folder: Path, *, quiet: bool) -> dict[str, Any]:
 
 
 def _check(results: dict[str, Any]) -> None:
-    """Raise where the selected point is not what this is for."""
+    """Raise StartError where the selected point does not reach what the recipe asks for."""
     point, before = results["points"][results["selected"]], results["baseline"]["accuracy"]
     lost = before - point["accuracy"]
     if point["ratio"] < recipe.LEAST_RATIO or lost > recipe.MOST_ACCURACY_LOST:
         raise StartError(
-            f"the selected point is {point['ratio']:.1f} times smaller and loses {lost:.2f} points of accuracy; at"
-            f" least {recipe.LEAST_RATIO:g} times and at most {recipe.MOST_ACCURACY_LOST:g} points are wanted",
+            f"the selected point is {point['ratio']:.1f} times smaller and loses {lost:.2f} points of accuracy, not"
+            f" {recipe.LEAST_RATIO:g} times or more and {recipe.MOST_ACCURACY_LOST:g} points or less. Report this.",
             code="not_good_enough",
         )

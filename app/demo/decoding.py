@@ -1,4 +1,4 @@
-"""A bundle decoded with NumPy and nothing of ours: what the README prints, run in a process of its own."""
+"""Decodes a bundle with NumPy alone: the ten lines of the README, run in a process of their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ for name, dtype, shape, role in zip(t["names"], t["dtypes"], t["shapes"], t["rol
     raw, parts[role] = np.split(parts[role], [int(np.prod(shape)) * kind.itemsize])
     state[name] = raw.view(kind).reshape(shape).astype(dtype)
 """
-"""Reads ``model.npz`` and makes ``state``, a dictionary of tensor names to arrays."""
+"""Python code that reads ``model.npz`` and makes ``state``, a dictionary from tensor names to arrays."""
 
 _SAVE = """
 import sys
@@ -31,10 +31,13 @@ np.savez("decoded.npz", **state)
 
 
 def decode(folder: Path) -> Path:
-    """Decode ``folder/model.npz`` to ``folder/decoded.npz``, which is returned.
+    """Decode ``folder/model.npz`` to ``folder/decoded.npz``.
+
+    Returns:
+        The path of the decoded file.
 
     Raises:
-        StartError: that failed.
+        StartError: the code failed.
 
     """
     done = subprocess.run(
@@ -46,6 +49,6 @@ def decode(folder: Path) -> Path:
         check=False,
     )
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or ["no word"])[-1]
-        raise StartError(f"the bundle does not decode with NumPy alone: {last}", code="demo_failed")
+        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        raise StartError(f"the bundle does not decode with NumPy alone: {last}. Report this.", code="demo_failed")
     return folder / "decoded.npz"

@@ -23,33 +23,35 @@ from cnet.training.trainer import Trainer
 
 
 def main(arguments: list[str]) -> None:
-    """Do one of the two."""
+    """Train or evaluate, as the arguments say."""
     action, file = arguments[0], Path(arguments[1])
     trainer = _trainer()
     if action == "train":
         stage = Stage("baseline", trainer.training)
-        weights = trainer.train(trainer.initial(trainer.training.seed), stage, lambda done: _say({"progress": done}))
+        weights = trainer.train(
+            trainer.initial(trainer.training.seed), stage, lambda done: _print_json({"progress": done})
+        )
         write_model(weights, file, "pt")
     else:
         weights = read_checkpoint(file).weights
-    _say({"accuracy": trainer.evaluate(weights).accuracy})
+    _print_json({"accuracy": trainer.evaluate(weights).accuracy})
 
 
-class _Speaking(Silent):
-    """Passes each epoch's numbers on."""
+class _MetricPrinter(Silent):
+    """Prints the numbers of each epoch."""
 
     def metric(self, values: dict[str, Any]) -> None:
-        """One epoch."""
-        _say({"metric": values})
+        """Print the numbers of one epoch."""
+        _print_json({"metric": values})
 
 
 def _trainer() -> Trainer:
     training = Training.model_validate_json(json.dumps(recipe.BASELINE))
     architecture = ARCHITECTURES.create(recipe.ARCHITECTURE)
-    return Trainer(architecture, DATASETS.create(recipe.DATASET).load(), training, observer=_Speaking())
+    return Trainer(architecture, DATASETS.create(recipe.DATASET).load(), training, observer=_MetricPrinter())
 
 
-def _say(document: dict[str, Any]) -> None:
+def _print_json(document: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(document) + "\n")
     sys.stdout.flush()
 

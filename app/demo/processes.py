@@ -1,4 +1,4 @@
-"""The processes that the demo starts: each ends with it, on whatever way it ends."""
+"""The processes that the demo starts. Each of them ends when the demo ends, even if it is killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STOP_SECONDS = 60.0
 
 
 def environment() -> dict[str, str]:
-    """The environment of all of them."""
+    """The environment variables of all processes."""
     threads = str(recipe.THREADS)
     own = {"CNET_THREADS": threads, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
     return {**Settings().environment(), **own}
@@ -27,10 +27,10 @@ def environment() -> dict[str, str]:
 
 @contextmanager
 def running_service(data: Path, log: Path) -> Iterator[str]:
-    """``cnet up`` on a free port of this machine; gives its URL, ends it at the end.
+    """Run ``cnet up`` on a free port of this machine while the context lasts; gives its URL.
 
     Raises:
-        StartError: it did not start; what it said is in the message.
+        StartError: it did not start; the message has what it printed.
 
     """
     command = ("-P", "-m", "app.cli", "up", "--host", "127.0.0.1", "--port", "0", "--data", str(data))
@@ -40,12 +40,12 @@ def running_service(data: Path, log: Path) -> Iterator[str]:
         if kind != "ready":
             process.wait()
             said = log.read_text().strip().removeprefix("cnet: ")
-            raise StartError(said or f"the service did not start; see {log}")
+            raise StartError(said or f"the service did not start. Look for the reason in {log}.")
         yield url
 
 
-def messages(command: tuple[str, ...], log: Path) -> Iterator[dict[str, Any]]:
-    """What ``app.demo.network`` says, line by line.
+def network_messages(command: tuple[str, ...], log: Path) -> Iterator[dict[str, Any]]:
+    """The JSON objects that ``app.demo.network`` prints, one a line.
 
     Raises:
         StartError: it failed.
@@ -58,13 +58,13 @@ def messages(command: tuple[str, ...], log: Path) -> Iterator[dict[str, Any]]:
         for line in process.stdout or ():
             yield json.loads(line)
         if process.wait():
-            last = (log.read_text().strip().splitlines() or ["no word"])[-1]
-            raise StartError(f"{command[0]} failed ({last}); see {log}", code="demo_failed")
+            last = (log.read_text().strip().splitlines() or ["no output"])[-1]
+            raise StartError(f"the step {command[0]} failed: {last}. Look for the reason in {log}.", code="demo_failed")
 
 
 @contextmanager
 def _started(command: tuple[str, ...], variables: Mapping[str, str], errors: Any) -> Iterator[subprocess.Popen[str]]:
-    """A Python process in a session of its own, so that Ctrl-C is for the demo alone."""
+    """A Python process in a session of its own, so that Ctrl-C reaches only the demo."""
     process = subprocess.Popen(
         bound_command([sys.executable, *command]),
         env=dict(variables),

@@ -1,4 +1,4 @@
-"""What the demo does: the net, its training, the job. Small enough for two minutes on two cores."""
+"""Settings of the demo: network, training and job. It takes about two minutes on two cores."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 ARCHITECTURE = "resnet20"
 DATASET = "digits"
 THREADS = 1
-"""A net of this size gains nothing by more, and sums in one order make equal bundles on machines of any size."""
+"""One thread: more gain nothing for a small network, and their number decides the order of sums, and so the bundle."""
 
 LEAST_RATIO = 15.0
 MOST_ACCURACY_LOST = 1.0
-"""What the selected point must reach: times smaller than the original's npz, and points of accuracy."""
+"""What the selected point must reach: compression ratio to the npz of the original, and lost points of accuracy."""
 
 BASELINE: dict[str, Any] = {
     "epochs": 8,
@@ -21,11 +21,11 @@ BASELINE: dict[str, Any] = {
     "seed": 0,
     "device": "cpu",
 }
-"""Training of the baseline."""
+"""Settings of the training of the baseline."""
 
 
 def job(checkpoint_id: str) -> dict[str, Any]:
-    """The job's specification."""
+    """The job specification for an uploaded checkpoint."""
     return {
         "name": "demo",
         "checkpoint": checkpoint_id,
