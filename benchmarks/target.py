@@ -22,7 +22,7 @@ import numpy as np
 
 from cnet.data import DATASETS, Dataset
 from cnet.pipeline import Inputs, SilentRun, run
-from cnet.pipeline.procedure import open_session
+from cnet.pipeline.procedure import load
 from cnet.points import BaselineResult, Point
 from cnet.search import Grid, select
 from cnet.spec import JobSpec
@@ -96,10 +96,10 @@ def _searched(job: JobSpec, inputs: Inputs) -> tuple[BaselineResult, tuple[Point
 
 def _whole_grid(job: JobSpec, inputs: Inputs) -> tuple[BaselineResult, tuple[Point, ...], int]:
     """The same where every candidate of the grid is made."""
-    session = open_session(job, inputs, SilentRun())
+    steps = load(job, inputs, SilentRun())
     candidates = Grid.of(job).candidates
-    points = tuple(session.point(candidate, index) for index, candidate in enumerate(candidates))
-    return session.baseline, points, select(job.target, session.baseline, points)
+    points = tuple(steps.point(candidate, index) for index, candidate in enumerate(candidates))
+    return steps.networks.baseline, points, select(job.target, steps.networks.baseline, points)
 
 
 def main(arguments: list[str]) -> None:

@@ -1,6 +1,6 @@
-"""The pipeline: a job's spec and inputs in, points and bundles out."""
+"""The pipeline: from a job's specification and inputs to points and their bundles."""
 
-from cnet.pipeline.inputs import Inputs, Outcome, RunObserver, SilentRun
+from cnet.pipeline.inputs import Inputs, Outcome, RunObserver, SilentRun, StreamingSizes
 from cnet.pipeline.procedure import run
 
-__all__ = ["Inputs", "Outcome", "RunObserver", "SilentRun", "run"]
+__all__ = ["Inputs", "Outcome", "RunObserver", "SilentRun", "StreamingSizes", "run"]

@@ -36,29 +36,53 @@ class SilentRun(Silent):
         """Ignore."""
 
 
+@dataclass(frozen=True)
+class StreamingSizes:
+    """When and how weights are read chunk by chunk; the result does not depend on it.
+
+    Attributes:
+        least_bytes: a network of so many bytes or more is streamed, where the user leaves that open and the job can.
+        chunk: how many weights are read at once.
+        resident: how many weights are read before the memory of the mapped file is released.
+    """
+
+    least_bytes: int = 2**25
+    chunk: int = 2**21
+    resident: int = 2**24
+
+
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """What a run works on.
 
     Attributes:
-        weights: the checkpoint's; None where a baseline is trained from scratch. The spec's ``compressible`` patterns
-            are applied by the run.
+        weights: those of the checkpoint; None where a baseline is trained from scratch. The run applies the patterns
+            of the spec's ``compressible`` to them.
         dataset: None where nothing is trained or evaluated.
-        folder: a folder that the run has to itself, made if need be. A second run with the same inputs in the same
-            folder goes on where the first one ended.
-        streaming: whether weights are read pass by pass instead of all at once, which needs a job without a data set
-            (``cnet.pipeline.streamed``); None: where the net is large and the job allows it.
+        folder: a folder for this run alone, made where it does not exist. A second run with the same inputs in the
+            same folder continues where the first one ended.
+        streaming: whether weights are read chunk by chunk instead of all at once, which needs a job without a data
+            set; None: where the network is large and the job allows it.
+        streaming_sizes: what counts as large, and how much is read at once.
     """
 
     weights: Weights | None
     dataset: Dataset | None
     folder: Path
     streaming: bool | None = None
+    streaming_sizes: StreamingSizes = StreamingSizes()
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gave: the baseline, all points, the index of the selected one, and the points' bundles in order."""
+    """What a run gives.
+
+    Attributes:
+        baseline: the network before compression.
+        points: all points in the order in which they were made.
+        selected: index of the point that meets the target best.
+        bundles: the file of each point, in the run's folder.
+    """
 
     baseline: BaselineResult
     points: tuple[Point, ...]

@@ -1,8 +1,8 @@
-"""What a person should know about a run that did work: sentences for the log."""
+"""Warnings about a run that works: sentences for its log, each ending with what the user can do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -12,48 +12,53 @@ from cnet.weights import Weights
 
 
 def about_weights(weights: Weights) -> Iterator[str]:
-    """Warnings about the net itself."""
+    """The warning about a network of which nothing is compressible."""
     if not weights.compressible:
         yield (
-            "warning: no tensor is compressible (floating point, two dimensions and more, or named by "
-            "compressible.include): the bundle holds everything as it is"
+            "warning: no tensor is compressible (floating point, two dimensions or more), so the bundle stores every "
+            "tensor as it is. Name tensors in compressible.include."
         )
 
 
-def about_pruning(weights: Weights, keep: npt.NDArray[np.bool_], requested: float) -> Iterator[str]:
-    """Warnings about a mask.
+def about_mask(weights: Weights, mask: npt.NDArray[np.bool_], requested: float) -> Iterator[str]:
+    """The warnings about a mask.
 
     Args:
-        weights: before pruning.
-        keep: the mask, shape (n,).
-        requested: the sparsity that was asked for.
+        weights: the network before pruning.
+        mask: bool, shape (n,): which weights of w_net are kept.
+        requested: the sparsity that was asked for, 0..1.
     """
-    zeros = len(keep) - int(np.count_nonzero(keep))
-    if requested and zeros > round(requested * len(keep)):
-        yield zeros_already(requested, zeros / len(keep))
+    zeros = len(mask) - int(np.count_nonzero(mask))
+    emptied = (name for name, part in weights.slices() if not mask[part].any() and np.any(weights[name].values()))
+    return about_pruning(requested, zeros, len(mask), emptied)
+
+
+def about_pruning(requested: float, zeros: int, count: int, emptied: Iterable[str]) -> Iterator[str]:
+    """The warnings about what pruning did.
+
+    Args:
+        requested: the sparsity that was asked for, 0..1.
+        zeros: how many weights are zero after pruning.
+        count: how many weights there are.
+        emptied: names of tensors that had other weights than zeros before, and have none now.
+    """
+    if requested and zeros > round(requested * count):
+        yield (
+            f"warning: sparsity {requested:g} was asked for, but {zeros / count:.4f} of the weights are zero already, "
+            "and pruning changes no zero. Ask for a higher sparsity to prune more."
+        )
     if requested < 1.0:
-        for name, part in weights.slices():
-            if not keep[part].any() and np.any(weights[name].values()):
-                yield nothing_left(requested, name)
-
-
-def zeros_already(requested: float, share: float) -> str:
-    """The warning about a net that has more zeros than were asked for."""
-    return (
-        f"warning: sparsity {requested:g} was asked for, but {share:.4f} of the weights are zero already; none of "
-        "them is brought back"
-    )
-
-
-def nothing_left(requested: float, name: str) -> str:
-    """The warning about a tensor that is pruned away."""
-    return (
-        f"warning: at sparsity {requested:g} nothing is left of {name}: the net may give a constant output; exclude "
-        "the tensor or ask for a lower sparsity"
-    )
+        for name in emptied:
+            yield (
+                f"warning: sparsity {requested:g} sets all weights of tensor {name!r} to zero, and the network may "
+                "give a constant output. Exclude the tensor, or ask for a lower sparsity."
+            )
 
 
 def about_clusters(symbols: SymbolParts, requested: int | None) -> Iterator[str]:
-    """Warnings about a codebook; ``requested`` is the cluster count that was asked for."""
+    """The warning about fewer centroids than the ``requested`` number of clusters."""
     if requested is not None and symbols.clusters is not None and symbols.clusters < requested:
-        yield f"warning: {requested} clusters were asked for, but the weights left need only {symbols.clusters} of them"
+        yield (
+            f"warning: {requested} clusters were asked for, but only {symbols.clusters} are used. Ask for as many: the "
+            "result is the same."
+        )

@@ -1,245 +1,259 @@
-"""One run under way: its steps, each made once and found again when the run is resumed."""
+"""The steps on the network before it is quantized: baseline, transform, finetune; and for each sparsity prune, recover.
+
+What a step makes is saved and taken over by a later attempt at the same run. A step is made only when a later step
+asks for what it makes, so that an attempt that has all its points loads and trains nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from cnet.capabilities import needs_curvature
 from cnet.errors import TrainingError
 from cnet.observer import check_stop
 from cnet.pipeline import log_warnings
-from cnet.pipeline.inputs import RunObserver
-from cnet.pipeline.network import Mask, OnFraction, TrainableNetwork, TrainingRun, evaluate
-from cnet.pipeline.plan import CompressionPlan
-from cnet.pipeline.point_metrics import PointRequest, baseline_result
-from cnet.pipeline.point_steps import Maker, PrunedNetwork, masked
-from cnet.pipeline.progress import ProgressMeter, StepCosts
-from cnet.pipeline.run_folder import RunFolder
-from cnet.points import BaselineResult, Point
+from cnet.pipeline.context import RunContext
+from cnet.pipeline.network import Mask, OnFraction, TrainingRun, evaluate
+from cnet.pipeline.point_metrics import Vector, baseline_result
+from cnet.points import BaselineResult
 from cnet.products import expanded
 from cnet.prune import Curvature
-from cnet.search import Candidate, Conditions, Forecast, Grid
+from cnet.search import Conditions, Forecast, Grid
 from cnet.weights import Weights
 
 Training = Callable[[Path, OnFraction], Weights]
 
 
-class Visits:
-    """The sparsities of a run in the order of their first points, and the weights of the one that it is at."""
-
-    def __init__(self) -> None:
-        self.sparsities: list[float] = []
-        self.here: tuple[int, PrunedNetwork] | None = None
-
-    def position(self, sparsity: float) -> int:
-        """The place of a sparsity in the order."""
-        if sparsity not in self.sparsities:
-            self.sparsities.append(sparsity)
-        return self.sparsities.index(sparsity)
-
-
 @dataclass(frozen=True, eq=False)
-class Session:
-    """The steps up to a sparsity's weights; ``maker`` makes points of these.
+class PrunedNetwork:
+    """A network at one sparsity, from which the points of that sparsity are made.
 
-    What a step makes is asked for only where a later step is still to be made: a run that is resumed loads nothing
-    that it does not need. A run that ``returns`` to sparsities where it was before keeps their weights.
+    Attributes:
+        original: w_net just before pruning, shape (n,), float32 or float64: what errors are measured against.
+        weights: after pruning and recovery; every zero of w_net is a pruned weight.
+        accuracy: of ``weights``, in percent; None without a data set.
+        teacher: the network to learn from when the centroids are trained; None where the job asks for no distillation.
+        measure_curvature: gives the curvature of the loss at ``weights``; None without a data set.
     """
 
-    given: Weights | None
-    plan: CompressionPlan
-    net: TrainableNetwork | None
-    effort: StepCosts
-    observer: RunObserver
-    store: RunFolder
-    meter: ProgressMeter
-    maker: Maker
-    returns: bool
-    visits: Visits = field(default_factory=Visits)
+    original: Vector
+    weights: Weights
+    accuracy: float | None
+    teacher: Weights | None
+    measure_curvature: Callable[[], Curvature] | None = None
+
+    @cached_property
+    def curvature(self) -> Curvature | None:
+        """Curvature of the loss at ``weights``, shape (n,); measured once for all points that ask for it."""
+        return self.measure_curvature() if self.measure_curvature else None
+
+
+class NetworkSteps:
+    """The networks of a run, each made by its step when it is first asked for.
+
+    Attributes:
+        sparsities: those of the points so far, each once, in the order of their first points.
+    """
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+        self.sparsities: list[float] = []
+        self._pruned: tuple[float, PrunedNetwork] | None = None
 
     @cached_property
     def original(self) -> Weights:
-        """The checkpoint's weights, or those of the baseline trained from scratch."""
-        if self.given is not None:
-            return self.given
-        if self.net is None:
-            raise TrainingError("there is neither a checkpoint nor a data set to train a baseline on: give one of them")
-        return self._trained("baseline", self.effort.baseline, self.net.initial)
+        """The checkpoint's weights, or those of a baseline trained from scratch. Raises TrainingError."""
+        context = self._context
+        if context.checkpoint is not None:
+            return context.checkpoint
+        if context.network is None:
+            raise TrainingError(
+                "baseline: the run has neither a checkpoint nor a data set. Give a checkpoint, or an architecture and "
+                "a data set to train on."
+            )
+        return self._train("baseline", context.costs.baseline, context.network.initial)
 
     @cached_property
     def baseline(self) -> BaselineResult:
-        """The net before compression, measured."""
-        found = self.store.record("baseline")
-        if found is not None:
-            self.observer.log("baseline: measured before")
-            result = BaselineResult.from_json(found)
+        """Sizes and accuracy of the network before compression."""
+        context = self._context
+        record = context.folder.record("baseline")
+        if record is not None:
+            context.observer.log("baseline: measured by an earlier attempt")
+            result = BaselineResult.from_json(record)
         else:
-            self.observer.phase("baseline")
+            context.observer.phase("baseline")
             original = self.original
-            self._say(log_warnings.about_weights(original))
-            result = baseline_result(original, *evaluate(self.net, original))
-            self.store.set_record("baseline", result.to_json())
-        self.observer.baseline(result)
-        self.meter.seek(self.effort.baseline + self.effort.evaluate)
+            context.log(log_warnings.about_weights(original))
+            result = baseline_result(original, *evaluate(context.network, original))
+            context.folder.set_record("baseline", result.to_json())
+        context.observer.baseline(result)
+        context.meter.seek(context.costs.baseline + context.costs.evaluate)
         return result
 
     @cached_property
-    def start(self) -> Weights:
+    def transformed(self) -> Weights:
         """The original in the form in which it is trained, pruned and stored."""
-        if self.plan.transform is None:
-            return self.original
-        self.observer.phase("transform")
-        weights = self.plan.transform.transformed(self.original)
-        numbers = f"{self.original.compressible_parameters:,} weights as {weights.compressible_parameters:,}"
-        self.observer.log(f"{len(weights.products)} tensors are kept as two factors: {numbers}")
-        check_stop(self.observer)
+        context, original = self._context, self.original
+        if context.plan.transform is None:
+            return original
+        with context.phase("transform"):
+            weights = context.plan.transform.transformed(original)
+            numbers = f"{original.compressible_parameters:,} weights as {weights.compressible_parameters:,}"
+            context.observer.log(f"{len(weights.products)} tensors are stored as two factors: {numbers}")
         return weights
 
     @cached_property
-    def tuned(self) -> Weights:
-        """Weights just before pruning: one fine-tuning for all points."""
-        net = self.net
-        if net is None:
-            return self._thinned()
-        self.observer.phase("finetune")
+    def finetuned(self) -> Weights:
+        """The weights before pruning, made once for all points: fine-tuned with the method's penalty.
+
+        Without a data set a method that works on weights alone is applied in its place, where the job names one.
+        """
+        context = self._context
+        network = context.network
+        if network is None:
+            return self._apply_method_without_data()
+        context.observer.phase("finetune")
 
         def finetune(state: Path, on_fraction: OnFraction) -> Weights:
-            return net.finetune(self.start, state, on_fraction)
+            return network.finetune(self.transformed, state, on_fraction)
 
-        weights = self._trained("finetune", self.effort.finetune, finetune)
+        weights = self._train("finetune", context.costs.finetune, finetune)
         if self._teacher is None:
-            self.store.drop_weights("baseline")
+            context.folder.drop_weights("baseline")
         return weights
 
-    def _thinned(self) -> Weights:
-        """What the method makes of the weights alone, where the job has one and no data."""
-        if self.plan.method is None:
-            return self.start
-        self.observer.phase("proximal")
-        weights = self.plan.method.without_data(self.start)
-        zeros, count = int(np.count_nonzero(weights.vector() == 0)), weights.compressible_parameters
-        self.observer.log(f"after the method's proximal step {zeros} of {count} weights are zero")
-        check_stop(self.observer)
-        return weights
+    def conditions(self, grid: Grid) -> Conditions:
+        """What a search of ``grid`` has to know, measured on the weights before pruning and recorded."""
+        context = self._context
+        record = context.folder.record("forecast")
+        if record is None:
+            forecast = Forecast.of(grid, self.finetuned.vector(), self.baseline)
+            context.folder.set_record("forecast", forecast.to_json())
+        else:
+            forecast = Forecast.from_json(record)
+        images = None if context.network is None else context.network.test_images
+        return Conditions(self.baseline, forecast, images, context.costs.per_sparsity / context.costs.per_point)
+
+    def visit(self, sparsity: float) -> None:
+        """Note that the next point has this sparsity, and drop saved weights that no later point will ask for."""
+        if sparsity not in self.sparsities:
+            self.sparsities.append(sparsity)
+        position = self.sparsities.index(sparsity)
+        if position and not self._context.revisits_sparsities:
+            self._context.folder.drop_weights(_recovery(position - 1))
+
+    def prune(self, finetuned: Weights, sparsity: float) -> PrunedNetwork:
+        """``finetuned`` at one of the visited sparsities: pruned, recovered, evaluated. The last one is held."""
+        if self._pruned is not None and self._pruned[0] == sparsity:
+            return self._pruned[1]
+        self._pruned = None  # before the next one is made: each is as large as the network
+        context = self._context
+        position = self.sparsities.index(sparsity)
+        weights = context.folder.weights(_recovery(position))
+        if weights is None:
+            dense = self._prune_gradually(finetuned, sparsity, position)
+            weights = self._recover(*self._set_zeros(dense, sparsity), position)
+        else:
+            context.observer.log(f"sparsity {sparsity:g}: weights pruned and recovered by an earlier attempt")
+        accuracy, _ = evaluate(context.network, weights)
+        context.advance(context.costs.evaluate)
+        reference = self.original if context.network is None else finetuned
+        curvature = partial(context.network.curvature, weights) if context.network else None
+        pruned = PrunedNetwork(expanded(reference).vector(), weights, accuracy, self._teacher, curvature)
+        self._pruned = (sparsity, pruned)
+        return pruned
 
     @property
     def _teacher(self) -> Weights | None:
-        """The net to learn from in pruning and recovery, where the job asks for it."""
-        return self.original if self.net is not None and self.net.learns_from_teacher else None
+        """The network to learn from in pruning and recovery, where the job asks for it."""
+        network = self._context.network
+        return self.original if network is not None and network.learns_from_teacher else None
 
-    def conditions(self, grid: Grid) -> Conditions:
-        """What a search of ``grid`` has to know; made from the weights just before pruning, once."""
-        found = self.store.record("forecast")
-        forecast = Forecast.of(grid, self.tuned.vector(), self.baseline) if found is None else Forecast.from_json(found)
-        if found is None:
-            self.store.set_record("forecast", forecast.to_json())
-        images = None if self.net is None else self.net.test_images
-        return Conditions(self.baseline, forecast, images, self.effort.per_sparsity / self.effort.per_point)
+    def _apply_method_without_data(self) -> Weights:
+        context, weights = self._context, self.transformed
+        if context.plan.method is None:
+            return weights
+        with context.phase("proximal"):
+            weights = context.plan.method.without_data(weights)
+            zeros, count = int(np.count_nonzero(weights.vector() == 0)), weights.compressible_parameters
+            context.observer.log(f"after the method's proximal step {zeros} of {count} weights are zero")
+        return weights
 
-    def point(self, candidate: Candidate, index: int) -> Point:
-        """The point of a candidate, its ``index`` being how many came before."""
-        request = PointRequest(index, candidate.sparsity, candidate.clusters, candidate.quantizer)
-        start = self.effort.until(len(self.visits.sparsities), index)
-        position = self.visits.position(candidate.sparsity)
-        if not self.returns and position:
-            self.store.drop_weights(_recovery(position - 1))
-        point = self.maker.found(request)
-        if point is None:
-            point = self.maker.make(request, self._pruned(candidate.sparsity, position, start), self.baseline)
-        self.maker.tell(point)
-        self.meter.seek(self.effort.until(len(self.visits.sparsities), index + 1))
-        check_stop(self.observer)
-        return point
-
-    def _pruned(self, sparsity: float, position: int, start: float) -> PrunedNetwork:
-        """Weights at one sparsity: pruned, recovered, evaluated; those of an earlier visit, where there was one."""
-        if self.visits.here is not None and self.visits.here[0] == position:
-            return self.visits.here[1]
-        self.visits.here = None  # before the next is made: they are large
-        tuned = self.tuned
-        self.meter.seek(start)
-        weights = self.store.weights(_recovery(position))
-        if weights is None:
-            weights = self._pruned_anew(sparsity, position)
-        else:
-            self.observer.log(f"sparsity {sparsity:g}: pruned and recovered before, its weights are taken over")
-        accuracy, _ = evaluate(self.net, weights)
-        self.meter.advance(self.effort.evaluate)
-        check_stop(self.observer)
-        reference = self.original if self.net is None else tuned
-        measure = partial(self.net.curvature, weights) if self.net else None
-        pruned = PrunedNetwork(expanded(reference).vector(), weights, accuracy, self._teacher, measure)
-        self.visits.here = (position, pruned)
-        return pruned
-
-    def _pruned_anew(self, sparsity: float, position: int) -> Weights:
-        self.observer.phase("prune")
-        dense = self._pruned_gradually(sparsity, position)
-        keep = self.plan.pruner.keep(dense, sparsity, self._curvature(dense))
-        self._say(log_warnings.about_pruning(dense, keep, sparsity))
-        weights = masked(dense, keep)
-        self.meter.advance(self.effort.prune)
-        check_stop(self.observer)
-        return self._recovered(weights, keep, position)
-
-    def _curvature(self, weights: Weights) -> Curvature | None:
-        """Of the net as it is pruned, where the pruner asks for it and there is something to measure it with."""
-        net = self.net
-        return net.curvature(weights) if net is not None and needs_curvature(self.plan.pruner) else None
-
-    def _pruned_gradually(self, sparsity: float, position: int) -> Weights:
-        """The net that is to be pruned: where pruning is gradual, and there is something to prune, it has its zeros."""
-        net, pruner = self.net, self.plan.pruner
-        if net is None or not pruner.gradual_epochs or not sparsity:
-            self.meter.advance(self.effort.gradual)
-            return self.tuned
+    def _prune_gradually(self, finetuned: Weights, sparsity: float, position: int) -> Weights:
+        """The training in which sparsity rises, where the pruner asks for it and there is something to prune."""
+        context = self._context
+        network, pruner = context.network, context.plan.pruner
+        context.observer.phase("prune")
+        if network is None or not pruner.gradual_epochs or not sparsity:
+            context.meter.advance(context.costs.gradual)
+            return finetuned
 
         def train(state: Path, on_fraction: OnFraction) -> Weights:
             run = TrainingRun(state, on_fraction, self._teacher)
-            return net.prune_gradually(self.tuned, pruner, sparsity, run)
+            return network.prune_gradually(finetuned, pruner, sparsity, run)
 
-        return self._trained(_gradual(position), self.effort.gradual, train)
+        return self._train(_gradual_pruning(position), context.costs.gradual, train)
 
-    def _recovered(self, weights: Weights, keep: Mask, position: int) -> Weights:
-        net = self.net
-        if net is None:
+    def _set_zeros(self, dense: Weights, sparsity: float) -> tuple[Weights, Mask]:
+        """The pruned weights and the mask, bool, shape (n,)."""
+        context = self._context
+        network, pruner = context.network, context.plan.pruner
+        curvature = network.curvature(dense) if network is not None and needs_curvature(pruner) else None
+        mask = pruner.keep(dense, sparsity, curvature)
+        context.log(log_warnings.about_mask(dense, mask, sparsity))
+        weights = masked(dense, mask)
+        context.advance(context.costs.prune)
+        return weights, mask
+
+    def _recover(self, weights: Weights, mask: Mask, position: int) -> Weights:
+        """Train what the mask leaves; the weights as they are without a data set."""
+        context = self._context
+        network = context.network
+        if network is None:
             return weights
-        self.observer.phase("recover")
+        context.observer.phase("recover")
 
         def recover(state: Path, on_fraction: OnFraction) -> Weights:
-            return net.recover(weights, keep, TrainingRun(state, on_fraction, self._teacher))
+            return network.recover(weights, mask, TrainingRun(state, on_fraction, self._teacher))
 
-        recovered = self._trained(_recovery(position), self.effort.recover, recover)
-        self.store.drop_weights(_gradual(position))
-        self.observer.phase("evaluate")
+        recovered = self._train(_recovery(position), context.costs.recover, recover)
+        context.folder.drop_weights(_gradual_pruning(position))
+        context.observer.phase("evaluate")
         return recovered
 
-    def _trained(self, name: str, cost: float, train: Training) -> Weights:
-        """What ``train`` makes, or made in an earlier attempt; its own state goes when its weights are safe."""
-        weights = self.store.weights(name)
+    def _train(self, name: str, cost: float, train: Training) -> Weights:
+        """The weights that ``train`` makes, or that an earlier attempt saved. Its own state is dropped afterwards."""
+        context = self._context
+        weights = context.folder.weights(name)
         if weights is None:
-            made = train(self.store.training(name), self.meter.within(cost))
-            weights = self.store.set_weights(name, made)
+            made = train(context.folder.training(name), context.meter.within(cost))
+            weights = context.folder.set_weights(name, made)
         else:
-            self.observer.log(f"{name}: finished before, its weights are taken over")
-        self.store.drop_training(name)
-        self.meter.advance(cost)
-        check_stop(self.observer)
+            context.observer.log(f"{name}: weights of an earlier attempt are taken over")
+        context.folder.drop_training(name)
+        context.meter.advance(cost)
+        check_stop(context.observer)
         return weights
 
-    def _say(self, sentences: Iterable[str]) -> None:
-        for sentence in sentences:
-            self.observer.log(sentence)
+
+def masked(weights: Weights, mask: npt.NDArray[np.bool_]) -> Weights:
+    """The weights with zeros where ``mask``, bool, shape (n,), is false. A weight that is -0.0 stays -0.0."""
+    vector = weights.vector()
+    return weights.with_vector(np.where(mask | (vector == 0), vector, vector.dtype.type(0)))
 
 
-def _gradual(position: int) -> str:
+def _gradual_pruning(position: int) -> str:
+    """Name of the weights after gradual pruning to the sparsity at ``position``."""
     return f"prune-{position:03d}"
 
 
 def _recovery(position: int) -> str:
+    """Name of the weights after recovery at the sparsity at ``position``."""
     return f"recover-{position:03d}"

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from cnet import arrays, dtypes, measures
 from cnet.bundle import BundleSizes
 from cnet.capabilities import reported_settings
-from cnet.errors import CheckpointError
+from cnet.errors import BundleError, CheckpointError
 from cnet.points import BaselineResult, LayerResult, PartBytes, Point
 from cnet.products import spans
 from cnet.quantize import Quantizer
@@ -44,12 +44,29 @@ def _vector_parts(weights: Weights) -> Iterator[npt.NDArray[np.generic]]:
 
 @dataclass(frozen=True)
 class PointRequest:
-    """What was asked of a point."""
+    """What is asked of a point.
+
+    Attributes:
+        index: how many points of the run come before it.
+        sparsity: what is asked of the pruner.
+        clusters: one of the quantizer's levels; None where it has no such number.
+        quantizer: with no field left to a search.
+    """
 
     index: int
     sparsity: float
     clusters: int | None
     quantizer: Quantizer
+
+    @property
+    def name(self) -> str:
+        """The name of the point's files."""
+        return point_name(self.index)
+
+
+def point_name(index: int) -> str:
+    """The name of the files of the ``index``-th point of a run."""
+    return f"point-{index:03d}"
 
 
 @dataclass(frozen=True)
@@ -86,6 +103,25 @@ class PointQuality:
             "label_entropy": brief(self.label_entropy),
             "mse": brief(self.mse),
         }
+
+
+def check_decoded(name: str, decoded: npt.NDArray[np.generic], expected: npt.NDArray[np.generic]) -> None:
+    """Check that a tensor, or a chunk of it, decodes to what was encoded, bit for bit.
+
+    Args:
+        name: of the tensor.
+        decoded: shape (n,), any element type.
+        expected: shape (n,).
+
+    Raises:
+        BundleError: type, length or any bit differs.
+    """
+    same = decoded.dtype == expected.dtype and np.array_equal(decoded.view(np.uint8), expected.view(np.uint8))
+    if not same:
+        raise BundleError(
+            f"tensor {name!r}: the bundle does not decode to what was encoded. Report this fault of cnet, with the "
+            "job's specification."
+        )
 
 
 def brief(value: float | None) -> float | None:

@@ -1,4 +1,16 @@
-"""A run from its inputs to its outcome."""
+"""A run from its inputs to its outcome, in the order of the paper.
+
+load                        check the inputs, open the run's folder            here
+baseline                    train it from scratch, or take the checkpoint;     network_steps
+measure it
+transform, finetune         once for all points                                network_steps
+prune, recover              once for each sparsity                             network_steps
+quantize, train centroids   once for each point                                in_memory, streaming
+encode                      once for each point                                point_steps
+measure                     what the encoded bytes decode to                   in_memory, streaming
+publish                     add the numbers, check, move into place            point_steps
+select                      the point that meets the target best               cnet.search
+"""
 
 from __future__ import annotations
 
@@ -7,16 +19,20 @@ from typing import Any
 
 from cnet import search
 from cnet.errors import SpecError
+from cnet.pipeline.context import RunContext
 from cnet.pipeline.digests import dataset_digest, run_key, spec_document
+from cnet.pipeline.in_memory import InMemorySteps
 from cnet.pipeline.inputs import Inputs, Outcome, RunObserver
 from cnet.pipeline.network import TrainableNetwork
-from cnet.pipeline.network_steps import Session
+from cnet.pipeline.network_steps import NetworkSteps
 from cnet.pipeline.phase_errors import PhaseTracker, with_phase
 from cnet.pipeline.plan import CompressionPlan, TrainingPlan
-from cnet.pipeline.point_steps import Maker, name_of
+from cnet.pipeline.point_metrics import point_name
+from cnet.pipeline.point_steps import PointSteps
 from cnet.pipeline.progress import ProgressMeter, StepCosts
 from cnet.pipeline.run_folder import RunFolder
-from cnet.pipeline.streamed import StreamedMaker, StreamedSession, reads_in_chunks
+from cnet.pipeline.streaming.choice import reads_in_chunks
+from cnet.pipeline.streaming.steps import StreamedSteps
 from cnet.points import Point
 from cnet.search import Candidate, Grid
 from cnet.spec import JobSpec
@@ -24,103 +40,115 @@ from cnet.weights import Weights
 
 
 def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
-    """Compress a net as ``spec`` says.
+    """Compress a network as ``spec`` says.
 
-    Load, measure the baseline (train it first, where there is no checkpoint), fine-tune once; then for each sparsity
-    prune and recover, and for each cluster count quantize, fine-tune the centroids, encode, decode what was encoded,
-    evaluate that, publish. Without a data set all training and every accuracy drop out. Where there is a target, what
-    the job leaves open is searched for (``cnet.search``).
+    Without a data set nothing is trained and no accuracy is measured. Where the spec has a target, a search chooses
+    what the spec leaves open (``cnet.search``).
 
     The run can be ended at any time, by the observer or by a kill. Called again with the same arguments and the same
-    folder it goes on from the last saved state, and its bundles are the same, byte for byte, on one kind of machine.
+    folder it continues from the last saved state, and its bundles are the same, byte for byte, on one kind of machine.
 
     Args:
-        spec: the job as its user wrote it (not resolved: what it leaves out is searched for where it has a target).
+        spec: the job as its user wrote it. It must not be resolved: what it leaves out is searched for.
         inputs: what to work on; must hold what the spec names.
         observer: told of everything, asked whether to go on.
 
     Raises:
-        ConstraintNotMetError: no point meets the target; all points were made and told of.
+        ConstraintNotMetError: no point meets the target; all points were made and the observer has them.
         StoppedError: the observer asked to stop.
         CnetError: anything else that went wrong; ``phase`` says where, ``code`` what, the text what to do. Only what
             the observer itself raises passes through as it is.
     """
-    tracked = PhaseTracker(observer)
-    with with_phase(tracked):
-        tracked.phase("load")
-        session = open_session(spec, inputs, tracked)
-        baseline = session.baseline
+    tracker = PhaseTracker(observer)
+    with with_phase(tracker):
+        tracker.phase("load")
+        steps = load(spec, inputs, tracker)
+        baseline = steps.networks.baseline
         points: list[Point] = []
-        for candidate in _candidates(spec, session, points):
-            points.append(session.point(candidate, len(points)))
-        session.store.finish()
+        for candidate in _candidates(spec, steps.networks, points):
+            points.append(steps.point(candidate, len(points)))
+        steps.context.folder.finish()
         selected = search.select(spec.target, baseline, points)
-        session.meter.finish()
-    bundles = tuple(session.store.bundle(name_of(point.index)) for point in points)
+        steps.context.meter.finish()
+    bundles = tuple(steps.context.folder.bundle(point_name(point.index)) for point in points)
     return Outcome(baseline, tuple(points), selected, bundles)
 
 
-def open_session(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Session:
-    """Everything that the steps need, inputs checked against the spec and against each other."""
+def load(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> PointSteps[Any, Any]:
+    """The steps of a run, once its inputs are checked and its folder is open.
+
+    Args:
+        spec: the job as its user wrote it.
+        inputs: what to work on.
+        observer: told of everything that the steps do.
+
+    Raises:
+        SpecError: the inputs are not those that the spec names, or streaming is asked for and not possible.
+        ArchitectureMismatchError: the tensors of the checkpoint are not those of the architecture.
+    """
     _check_inputs(spec, inputs)
-    plan = CompressionPlan.of(spec)
-    given = None
-    if inputs.weights is not None:
-        given = Weights.select(inputs.weights.tensors, plan.selection, inputs.weights.tied)
-    net = _net(spec, inputs, plan, observer)
-    if given is not None and net is not None:
-        net.check(given)
-    digests = _digests(inputs, given)
-    store = RunFolder(inputs.folder, run_key(spec, **digests), plan.selection)
-    if store.resumed:
-        observer.log("this run was started before: going on from its saved state")
-    effort = StepCosts.of(spec, inputs.dataset)
-    meter = ProgressMeter(observer, effort.total)
-    streamed = _streamed(spec, inputs, given)
-    maker = (StreamedMaker if streamed else Maker)(plan, net, effort, observer, store, meter, _about(spec, digests))
-    kind, returns = StreamedSession if streamed else Session, search.searches(spec)
-    return kind(given, plan, net, effort, observer, store, meter, maker, returns)
+    context = _open_context(spec, inputs, observer)
+    networks = NetworkSteps(context)
+    if reads_in_chunks(spec, inputs, context.checkpoint):
+        return StreamedSteps(context, networks, inputs.streaming_sizes)
+    return InMemorySteps(context, networks)
 
 
-def _streamed(spec: JobSpec, inputs: Inputs, given: Weights | None) -> bool:
-    if given is not None and inputs.dataset is None:
-        return reads_in_chunks(spec, given, inputs.streaming)
-    if inputs.streaming:
-        raise SpecError("a job with a data set needs all weights in memory: do not stream", code="cannot_stream")
-    return False
-
-
-def _candidates(spec: JobSpec, session: Session, points: list[Point]) -> Iterable[Candidate]:
-    """The points to make, in order; ``points`` is where they go as they are made."""
+def _candidates(spec: JobSpec, networks: NetworkSteps, points: list[Point]) -> Iterable[Candidate]:
+    """What to make, in order: the whole grid, or what a search chooses, which reads the growing list ``points``."""
     grid = Grid.of(spec)
     if spec.target is None or not grid.searched:
         return grid.candidates
-    return search.candidates(grid, spec.target, session.conditions(grid), points)
+    return search.candidates(grid, spec.target, networks.conditions(grid), points)
 
 
 def _check_inputs(spec: JobSpec, inputs: Inputs) -> None:
-    if (spec.checkpoint is None) != (inputs.weights is None):
-        raise SpecError("the spec names a checkpoint and no weights are given, or the other way round")
-    if (spec.dataset is None) != (inputs.dataset is None):
-        raise SpecError("the spec names a data set and none is given, or the other way round")
+    given = {"checkpoint": inputs.weights, "dataset": inputs.dataset}
+    for field, value in given.items():
+        named = getattr(spec, field)
+        if (named is None) != (value is None):
+            wrong = "is not named, but was given" if named is None else f"{named!r} is named, but was not given"
+            raise SpecError(f"{field}: it {wrong}. Give the run what its specification names, and nothing else.")
 
 
-def _net(spec: JobSpec, inputs: Inputs, plan: CompressionPlan, observer: RunObserver) -> TrainableNetwork | None:
+def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunContext:
+    plan = CompressionPlan.of(spec)
+    checkpoint = None
+    if inputs.weights is not None:
+        checkpoint = Weights.select(inputs.weights.tensors, plan.selection, inputs.weights.tied)
+    network = _network(spec, inputs, plan, observer)
+    if checkpoint is not None and network is not None:
+        network.check(checkpoint)
+    digests = {
+        "weights": None if checkpoint is None else checkpoint.digest(),
+        "dataset": None if inputs.dataset is None else dataset_digest(inputs.dataset),
+    }
+    folder = RunFolder(inputs.folder, run_key(spec, **digests), plan.selection)
+    if folder.resumed:
+        observer.log("this run was started before: it continues from its saved state")
+    costs = StepCosts.of(spec, inputs.dataset)
+    return RunContext(
+        checkpoint=checkpoint,
+        plan=plan,
+        network=network,
+        costs=costs,
+        observer=observer,
+        folder=folder,
+        meter=ProgressMeter(observer, costs.total),
+        notes=_notes(spec, digests),
+        revisits_sparsities=search.searches(spec),
+    )
+
+
+def _network(spec: JobSpec, inputs: Inputs, plan: CompressionPlan, observer: RunObserver) -> TrainableNetwork | None:
     training = TrainingPlan.of(spec)
     if training is None or inputs.dataset is None:
         return None
     return TrainableNetwork(training, inputs.dataset, spec.preprocess, plan.selection, observer)
 
 
-def _digests(inputs: Inputs, given: Weights | None) -> dict[str, str | None]:
-    return {
-        "weights": None if given is None else given.digest(),
-        "dataset": None if inputs.dataset is None else dataset_digest(inputs.dataset),
-    }
-
-
-def _about(spec: JobSpec, digests: Mapping[str, str | None]) -> dict[str, Any]:
-    """What every bundle of the run says about where it comes from: no time, no host, no id; digests of 128 bits."""
+def _notes(spec: JobSpec, digests: Mapping[str, str | None]) -> dict[str, Any]:
+    """What every bundle of the run says about it: no time, no host, no id; of each digest the first 128 bits, hex."""
     return {
         "spec": spec_document(spec),
         "inputs": {name: digest and digest[:32] for name, digest in digests.items()},

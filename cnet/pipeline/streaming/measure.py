@@ -1,4 +1,4 @@
-"""What a bundle is worth, measured on what is read back from it, a piece at a time."""
+"""Sparsity, error and entropy of a bundle, measured on what is read back from it chunk by chunk."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy.typing as npt
 from cnet import dtypes, measures
 from cnet.arrays import release_pages, slices
 from cnet.bundle import Bundle
-from cnet.errors import BundleError
+from cnet.pipeline.point_metrics import check_decoded
 from cnet.pipeline.streaming.symbols import StreamedSymbols
 from cnet.pipeline.streaming.vector import Float32
 from cnet.points import LayerResult
 from cnet.symbols import Symbols
+from cnet.weights import Weights
 
 
 @dataclass(eq=False)
@@ -23,12 +24,12 @@ class Tally:
     """Counts over some weights.
 
     Attributes:
-        clusters: number of centroids; None where values are kept as they are.
-        weights: all of them.
-        unpruned: those that are left after pruning.
-        kept: those that are not zero after quantizing either.
-        squares: sum of squared errors.
-        populations: how often each label occurs.
+        clusters: number of centroids; None where values are stored as they are.
+        weights: how many weights are counted.
+        unpruned: how many are not zero after pruning.
+        kept: how many are not zero after quantizing either.
+        squares: sum of the squared errors.
+        populations: shape (clusters,), int64: how often each label occurs.
     """
 
     clusters: int | None
@@ -42,7 +43,13 @@ class Tally:
         self.populations = np.zeros(self.clusters or 0, np.int64)
 
     def add(self, original: Float32, decoded: npt.NDArray[np.floating], symbols: Symbols) -> None:
-        """Count some more."""
+        """Count some more weights.
+
+        Args:
+            original: before pruning, shape (m,), float32.
+            decoded: from the bundle, shape (m,), floating point.
+            symbols: of these weights.
+        """
         self.weights += len(original)
         self.unpruned += int(np.count_nonzero(symbols.keep & (original != 0)))
         self.kept += int(np.count_nonzero(decoded))
@@ -52,7 +59,7 @@ class Tally:
 
     @property
     def sparsity(self) -> float:
-        """Zeros / weights; 0 where there are none."""
+        """Zeros / weights; 0 where there are no weights."""
         return (self.weights - self.kept) / self.weights if self.weights else 0.0
 
     @property
@@ -62,44 +69,38 @@ class Tally:
 
     @property
     def entropy(self) -> float | None:
-        """Bits a label; None where there are none."""
+        """Entropy of the labels in bits per label; None where there are no labels."""
         return None if self.clusters is None else measures.entropy(self.populations)
 
 
-def measured(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, dict[str, Tally]]:
-    """The net and each of its layers as they are read from ``bundle``, which must hold ``symbols``.
+def measure_bundle(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, dict[str, Tally]]:
+    """The whole network and each of its compressible tensors as they are read from ``bundle``.
 
     Raises:
-        BundleError: it decodes to something else.
+        BundleError: the bundle does not decode to ``symbols``, bit for bit.
     """
-    vector = symbols.kept.vector
-    clusters = symbols.clusters
-    net, layers = Tally(clusters), {name: Tally(clusters) for name in vector.weights.compressible}
-    rows = zip(vector.parts(_cuts(vector.weights.slices())), symbols.parts(_cuts(vector.weights.slices())), strict=True)
+    vector, clusters = symbols.pruned.vector, symbols.clusters
+    total, layers = Tally(clusters), {name: Tally(clusters) for name in vector.weights.compressible}
+    rows = zip(vector.read(_tensor_slices(vector.weights)), symbols.parts(_tensor_slices(vector.weights)), strict=True)
     for name, layer in layers.items():
         dtype, _ = bundle.described(name)
-        for piece in bundle.pieces(name):
+        for chunk in bundle.pieces(name):
             original, part = next(rows)
-            if not _same(piece, dtypes.narrow(part.vector(), dtype)):
-                raise BundleError("the bundle does not decode to what was put into it")
-            decoded = np.asarray(dtypes.widen(piece, dtype), np.float32)
-            for tally in (net, layer):
+            check_decoded(name, chunk, dtypes.narrow(part.vector(), dtype))
+            decoded = np.asarray(dtypes.widen(chunk, dtype), np.float32)
+            for tally in (total, layer):
                 tally.add(original, decoded, part)
-    return net, layers
+    return total, layers
 
 
-def _cuts(tensors: Iterator[tuple[str, slice]]) -> Iterator[slice]:
-    """Pieces of each tensor."""
-    for _, part in tensors:
-        yield from slices(part.stop - part.start, start=part.start)  # as Bundle.pieces has it
-
-
-def _same(one: npt.NDArray[np.generic], other: npt.NDArray[np.generic]) -> bool:
-    return one.dtype == other.dtype and bool(np.array_equal(one.view(np.uint8), other.view(np.uint8)))
+def _tensor_slices(weights: Weights) -> Iterator[slice]:
+    """The slices of w_net that ``Bundle.pieces`` reads: each tensor by itself, in chunks."""
+    for _, place in weights.slices():
+        yield from slices(place.stop - place.start, start=place.start)
 
 
 def layer_result(name: str, shape: Sequence[int], layer: Tally) -> LayerResult:
-    """A layer's counts as a point's numbers."""
+    """The numbers of one tensor, of the given ``shape``, as a point has them."""
     return LayerResult(
         name=name,
         shape=tuple(shape),
@@ -112,19 +113,18 @@ def layer_result(name: str, shape: Sequence[int], layer: Tally) -> LayerResult:
     )
 
 
-def check_others(bundle: Bundle, symbols: StreamedSymbols) -> None:
-    """Whether all tensors that are not compressible come back; not looked at where they are rounded.
+def check_other_tensors(bundle: Bundle, symbols: StreamedSymbols) -> None:
+    """Check that all tensors that are not compressible come back from ``bundle``, bit for bit.
 
     Raises:
         BundleError: one does not.
     """
-    weights = symbols.kept.vector.weights
+    weights = symbols.pruned.weights
     for tensor in weights:
         if weights.copies.get(tensor.name, tensor.name) in weights.compressible:
             continue
         flat, start = tensor.data.reshape(-1), 0
-        for piece in bundle.pieces(tensor.name):
-            if not _same(piece, flat[start : start + len(piece)]):
-                raise BundleError("the bundle does not decode to what was put into it")
-            start += len(piece)
+        for chunk in bundle.pieces(tensor.name):
+            check_decoded(tensor.name, chunk, flat[start : start + len(chunk)])
+            start += len(chunk)
             release_pages(tensor.data)

@@ -1,4 +1,4 @@
-"""The symbols of a net that is not in memory, made anew each time that they are asked for."""
+"""The mask and the symbols of a network that is not in memory, computed anew each time that they are read."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from cnet.pipeline.streaming.vector import Float32, StreamedVector
 from cnet.prune import Pruner, Threshold, magnitude_bits
 from cnet.quantize import FittedCodebook, Quantizer
 from cnet.symbols import Symbols
+from cnet.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
-    """What pruning leaves of a net.
+class StreamedPruning:
+    """What pruning leaves of a network.
 
     Attributes:
-        vector: the net.
-        threshold: what is kept.
-        negative_zeros: whether these are kept too, as the quantizer ``none`` does.
+        vector: the network's weights.
+        threshold: which of them are kept.
+        negative_zeros: whether weights that are -0.0 are kept too, as for the quantizer ``none``.
     """
 
     vector: StreamedVector
@@ -30,74 +31,81 @@ class Kept:
     negative_zeros: bool = False
 
     @classmethod
-    def of(cls, vector: StreamedVector, pruner: Pruner, sparsity: float, *, negative_zeros: bool = False) -> Kept:
-        """The weights that ``pruner`` keeps. Raises SpecError where it needs all of them at once."""
+    def of(
+        cls, vector: StreamedVector, pruner: Pruner, sparsity: float, *, negative_zeros: bool = False
+    ) -> StreamedPruning:
+        """Prune to ``sparsity``, 0..1. Raises SpecError where ``pruner`` needs all weights at once."""
         dropped = round(sparsity * len(vector))
-        threshold = pruner.threshold(lambda: map(magnitude_bits, vector.parts(vector.cuts())), dropped)
+        threshold = pruner.threshold(lambda: map(magnitude_bits, vector.read(vector.chunk_slices())), dropped)
         return cls(vector, threshold, negative_zeros)
 
-    def parts(self, cuts: Iterable[slice]) -> Iterator[tuple[npt.NDArray[np.bool_], Float32]]:
-        """Mask and kept values of slices that follow each other from the start of w_net."""
-        read: list[Float32] = []
+    @property
+    def weights(self) -> Weights:
+        """The network before pruning."""
+        return self.vector.weights
+
+    def read(self, parts: Iterable[slice]) -> Iterator[tuple[npt.NDArray[np.bool_], Float32]]:
+        """The mask, shape (slice,), and the kept values, shape (kept,), of slices that cover w_net from its start."""
+        waiting: list[Float32] = []
 
         def magnitudes() -> Iterator[npt.NDArray[np.uint32]]:
-            for part in self.vector.parts(cuts):
-                read.append(part)
-                yield magnitude_bits(part)
+            for chunk in self.vector.read(parts):
+                waiting.append(chunk)
+                yield magnitude_bits(chunk)
 
-        for keep in self.threshold.masks(magnitudes()):
-            part = read.pop()
+        for mask in self.threshold.masks(magnitudes()):
+            chunk = waiting.pop()
             if self.negative_zeros:
-                keep |= (part == 0) & np.signbit(part)
-            yield keep, take_masked(part, keep)
+                mask |= (chunk == 0) & np.signbit(chunk)
+            yield mask, take_masked(chunk, mask)
 
     def values(self) -> Iterator[Float32]:
-        """All kept values."""
-        return (values for _, values in self.parts(self.vector.cuts()) if len(values))
+        """All kept values, chunk by chunk."""
+        return (values for _, values in self.read(self.vector.chunk_slices()) if len(values))
 
 
 @dataclass(frozen=True, eq=False)
 class StreamedSymbols:
-    """The symbols of a pruned net, as ``cnet.symbols.SymbolParts`` has it.
+    """The symbols of a pruned network, as ``cnet.symbols.SymbolParts`` describes them.
 
     Attributes:
-        kept: the pruned net.
+        pruned: the pruned network.
         codebook: its codebook.
-        clusters: number of centroids, or None where values are kept as they are.
+        clusters: number of centroids; None where values are stored as they are.
     """
 
-    kept: Kept
+    pruned: StreamedPruning
     codebook: FittedCodebook
     clusters: int | None
 
     @classmethod
-    def of(cls, kept: Kept, quantizer: Quantizer, clusters: int | None) -> StreamedSymbols:
-        """The same symbols that ``quantizer`` makes of a net in memory.
+    def of(cls, pruned: StreamedPruning, quantizer: Quantizer, clusters: int | None) -> StreamedSymbols:
+        """The symbols that ``quantizer`` gives a network in memory, bit for bit.
 
         Raises:
             SpecError: the quantizer needs all values at once.
-            CheckpointError: as the quantizer.
+            CheckpointError: a value is not finite.
         """
-        codebook = quantizer.fit_chunks(kept.values, clusters)
-        none = codebook.assign_labels(np.empty(0, np.float32)) is None
-        return cls(kept, codebook, None if none else len(codebook.centroids))
+        codebook = quantizer.fit_chunks(pruned.values, clusters)
+        unlabelled = codebook.assign_labels(np.empty(0, np.float32)) is None
+        return cls(pruned, codebook, None if unlabelled else len(codebook.centroids))
 
     @property
     def weights(self) -> int:
         """Length of w_net."""
-        return len(self.kept.vector)
+        return len(self.pruned.vector)
 
     @property
     def centroids(self) -> npt.NDArray[np.floating]:
-        """All centroids."""
+        """All centroids, shape (k,), float32."""
         return self.codebook.centroids
 
     @property
     def local(self) -> None:
-        """Places do nothing to centroids."""
+        """None: a weight decodes to its centroid, wherever it lies."""
 
     def parts(self, cuts: Iterable[slice]) -> Iterator[Symbols]:
-        """The symbols of slices that follow each other from the start of w_net."""
-        for keep, values in self.kept.parts(cuts):
+        """The symbols of slices that cover w_net from its start."""
+        for mask, values in self.pruned.read(cuts):
             labels = self.codebook.assign_labels(values)
-            yield Symbols(keep, labels, values if labels is None else self.codebook.centroids)
+            yield Symbols(mask, labels, values if labels is None else self.codebook.centroids)

@@ -156,7 +156,7 @@ def test_warnings_tell_what_a_user_would_not_expect(tmp_path: Path) -> None:
     spec = weights_spec(prune={"name": "magnitude", "sparsity": [0.1, 0.6]})
     run(spec, Inputs(Weights.select(tensors), None, tmp_path), recorder)
     warnings = [line for line in recorder.of("log") if line.startswith("warning")]
-    assert any("nothing is left of small" in line for line in warnings)
+    assert any("all weights of tensor 'small' to zero" in line for line in warnings)
     assert any("sparsity 0.1 was asked for" in line and "0.4444" in line for line in warnings)
     assert any("16 clusters were asked for" in line and "only 3 " in line for line in warnings)
 

@@ -17,9 +17,9 @@ from cnet.bundle import open_bundle, write_bundle
 from cnet.coding import ENCODERS
 from cnet.errors import BundleError, CheckpointError, SpecError
 from cnet.formats.canonical import read_canonical, write_canonical
-from cnet.pipeline.streaming import StreamedSymbols, StreamedVector, vector
-from cnet.pipeline.streaming.measure import layer_result, measured
-from cnet.pipeline.streaming.symbols import Kept
+from cnet.pipeline.streaming import StreamedSymbols, StreamedVector
+from cnet.pipeline.streaming.measure import layer_result, measure_bundle
+from cnet.pipeline.streaming.symbols import StreamedPruning
 from cnet.prune import PRUNERS, Threshold
 from cnet.quantize import QUANTIZERS
 from cnet.quantize.kmeans import KMeans
@@ -44,8 +44,6 @@ GROUPING = GroupingLimits(exact_values=100, points_per_cluster=2, sorted_values=
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every limit so low that a small net has many parts."""
     small_segments(monkeypatch)
-    monkeypatch.setattr(vector, "PART", 333)
-    monkeypatch.setattr(vector, "_HELD", 1000)
     monkeypatch.setattr(KMeans, "grouping", GROUPING)
 
 
@@ -73,7 +71,12 @@ def in_memory(weights: Weights, sparsity: float, name: str, clusters: int | None
 
 def streamed(weights: Weights, sparsity: float, name: str, clusters: int | None) -> StreamedSymbols:
     """The same, part by part."""
-    kept = Kept.of(StreamedVector(weights), PRUNERS.create("magnitude"), sparsity, negative_zeros=name == "none")
+    kept = StreamedPruning.of(
+        StreamedVector(weights, chunk=333, resident=1000),
+        PRUNERS.create("magnitude"),
+        sparsity,
+        negative_zeros=name == "none",
+    )
     return StreamedSymbols.of(kept, QUANTIZERS.create(name), clusters)
 
 
@@ -150,7 +153,7 @@ def test_pruners_that_compare_otherwise_are_refused(tmp_path: Path, options: dic
     pruner = PRUNERS.create("magnitude", **options)
     assert not pruner.streams
     with pytest.raises(SpecError, match="memory"):
-        Kept.of(StreamedVector(net(tmp_path)), pruner, 0.5)
+        StreamedPruning.of(StreamedVector(net(tmp_path), chunk=333, resident=1000), pruner, 0.5)
 
 
 def test_values_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
@@ -176,7 +179,7 @@ def test_quality_is_that_of_the_decoded_net(
     bundle = open_bundle(tmp_path / "b.npz")
     expected = quality(weights.vector(), (bundle.stored(), bundle.weights()), symbols, (None, None), None)
 
-    total, layers = measured(bundle, parts)
+    total, layers = measure_bundle(bundle, parts)
 
     assert tuple(layer_result(name, weights[name].shape, layer) for name, layer in layers.items()) == expected.layers
     assert (total.sparsity, parts.clusters) == (expected.sparsity, expected.clusters)
@@ -190,4 +193,4 @@ def test_a_bundle_of_something_else_is_found_out(tmp_path: Path) -> None:
     write_bundle(tmp_path / "b.npz", weights, in_memory(weights, 0.5, "kmeans", 16), ENCODERS.create("compact"))
 
     with pytest.raises(BundleError, match="does not decode"):
-        measured(open_bundle(tmp_path / "b.npz"), streamed(weights, 0.51, "kmeans", 16))
+        measure_bundle(open_bundle(tmp_path / "b.npz"), streamed(weights, 0.51, "kmeans", 16))

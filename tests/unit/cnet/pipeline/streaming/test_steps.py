@@ -1,4 +1,4 @@
-"""Jobs on nets that are not in memory: the same points and the same symbols as in memory."""
+"""Points of networks that are read chunk by chunk are those of networks in memory."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from typing import Any
 import pytest
 
 from cnet.bundle import open_bundle
-from cnet.errors import SpecError
 from cnet.formats.canonical import read_canonical, write_canonical
-from cnet.pipeline import Inputs, Outcome, run, streamed
-from cnet.pipeline.streaming import vector
+from cnet.pipeline import Inputs, Outcome, StreamingSizes, run
 from cnet.quantize.kmeans import KMeans
 from cnet.quantize.kmeans1d import GroupingLimits
 from cnet.spec import JobSpec
 from cnet.weights import Weights
 from tests.unit.cnet.nets import tensor
-from tests.unit.cnet.pipeline.small_jobs import Recorder, blobs, random_weights, training_spec, weights_spec
+from tests.unit.cnet.pipeline.small_jobs import Recorder, random_weights, weights_spec
 
 
 def spec_of(**parts: Any) -> JobSpec:
@@ -27,12 +25,13 @@ def spec_of(**parts: Any) -> JobSpec:
 
 
 def compressed(folder: Path, spec: JobSpec, *, streaming: bool, weights: Weights | None = None) -> tuple[Outcome, Any]:
-    """The outcome and what the observer heard."""
+    """The outcome and what the observer heard; few weights are read at once."""
     folder.mkdir(exist_ok=True)
     write_canonical(folder / "net.safetensors", weights or random_weights())
     recorder = Recorder()
     given = read_canonical(folder / "net.safetensors")
-    return run(spec, Inputs(given, None, folder / "run", streaming), recorder), recorder
+    inputs = Inputs(given, None, folder / "run", streaming, StreamingSizes(chunk=333, resident=1000))
+    return run(spec, inputs, recorder), recorder
 
 
 @pytest.mark.parametrize(
@@ -121,51 +120,12 @@ def test_zeros_of_the_quantizer_are_no_warning(tmp_path: Path) -> None:
         assert not [text for text in recorder.of("log") if text.startswith("warning")]
 
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        {"encode": {"name": "npz"}},
-        {"quantize": {"name": "ecsq"}},
-        {"quantize": {"name": "kmeans", "clusters": 4, "scope": "layer"}},
-        {"prune": {"name": "magnitude", "sparsity": 0.5, "scope": "layer"}},
-        {"prune": {"name": "lamp", "sparsity": 0.5}},
-    ],
-)
-def test_jobs_that_need_all_weights_say_so(tmp_path: Path, parts: dict[str, Any]) -> None:
-    """Refused where streaming is asked for, in memory where it is not."""
-    spec = weights_spec(**{"encode": {"name": "compact"}, **parts})
-    with pytest.raises(SpecError, match="cannot stream") as caught:
-        compressed(tmp_path, spec, streaming=True)
-    assert caught.value.code == "cannot_stream"
-
-
-def test_large_nets_stream_where_they_can(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The size decides, unless the user does; what cannot stream never does by itself."""
-    weights = Weights.select([tensor("a", "float32", (30, 30))])
-    able, unable = spec_of(), weights_spec(encode={"name": "npz"})
-    assert [streamed.reads_in_chunks(able, weights, asked) for asked in (None, False, True)] == [False, False, True]
-    monkeypatch.setattr(streamed, "STREAMED_BYTES", 3600)
-    assert [streamed.reads_in_chunks(able, weights, asked) for asked in (None, False, True)] == [True, False, True]
-    assert not streamed.reads_in_chunks(unable, weights, None)
-    at_once = spec_of(prune={"name": "magnitude", "sparsity": 0.5, "gradual": {"epochs": 0}})
-    assert streamed.reads_in_chunks(at_once, weights, None)
-    wide = Weights.select([tensor("a", "float64", (30, 30))])
-    assert not streamed.reads_in_chunks(able, wide, None)
-
-
 def test_points_that_need_all_values_are_made_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Found out on the way, told in the log, and no other than in a run in memory."""
     limits = GroupingLimits(exact_values=100, points_per_cluster=10**6, distinct_values=10)
     monkeypatch.setattr(KMeans, "grouping", limits)
-    monkeypatch.setattr(vector, "PART", 333)
     memory, _ = compressed(tmp_path / "memory", spec_of(), streaming=False)
     stream, recorder = compressed(tmp_path / "stream", spec_of(), streaming=True)
 
     assert [point.sha256 for point in stream.points] == [point.sha256 for point in memory.points]
     assert any("in memory" in text for kind, text in recorder.events if kind == "log")
-
-
-def test_training_does_not_stream(tmp_path: Path) -> None:
-    """It has the net in memory anyway."""
-    with pytest.raises(SpecError, match="do not stream"):
-        run(training_spec(), Inputs(None, blobs(), tmp_path, streaming=True), Recorder())

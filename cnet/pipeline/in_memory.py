@@ -1,0 +1,70 @@
+"""The steps of a point with all weights in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cnet import dtypes
+from cnet.bundle import open_bundle
+from cnet.capabilities import needs_curvature
+from cnet.pipeline import log_warnings, point_metrics
+from cnet.pipeline.network import TrainingRun, evaluate
+from cnet.pipeline.network_steps import PrunedNetwork
+from cnet.pipeline.point_metrics import PointQuality, PointRequest, check_decoded
+from cnet.pipeline.point_steps import PointSteps
+from cnet.products import expanded
+from cnet.symbols import Symbols
+from cnet.weights import Weights
+
+
+class InMemorySteps(PointSteps[PrunedNetwork, Symbols]):
+    """The steps of a point with all weights in memory, where there is a data set with training and evaluation."""
+
+    def prune(self, request: PointRequest, finetuned: Weights) -> PrunedNetwork:
+        """As ``PointSteps.prune``; once for all points of a sparsity."""
+        return self.networks.prune(finetuned, request.sparsity)
+
+    def quantize(self, request: PointRequest, pruned: PrunedNetwork) -> Symbols:
+        """As ``PointSteps.quantize``."""
+        context, quantizer, weights = self.context, request.quantizer, pruned.weights
+        with context.phase("quantize", context.costs.quantize):
+            vector = weights.vector()
+            if context.network is not None:
+                vector += 0  # training leaves -0.0 where a weight is pruned; only a checkpoint's own -0.0 is a value
+            shapes = [weights[name].shape for name in weights.compressible]
+            curvature = pruned.curvature if needs_curvature(quantizer) else None
+            symbols = quantizer.symbols(vector, vector != 0, request.clusters, shapes, curvature)
+            context.log(log_warnings.about_clusters(symbols, request.clusters))
+        return symbols
+
+    def train_centroids(
+        self, request: PointRequest, pruned: PrunedNetwork, symbols: Symbols
+    ) -> tuple[Weights, Symbols]:
+        """As ``PointSteps.train_centroids``; biases and batch norm are trained too."""
+        context, weights = self.context, pruned.weights
+        if context.network is not None:
+            state, on_fraction = context.folder.training(request.name), context.meter.within(context.costs.centroids)
+            run = TrainingRun(state, on_fraction, pruned.teacher)
+            weights, symbols = context.network.tune_centroids(weights, symbols, run, request.quantizer)
+        context.meter.advance(context.costs.centroids)
+        return weights, symbols
+
+    def measure(self, request: PointRequest, pruned: PrunedNetwork, symbols: Symbols, draft: Path) -> PointQuality:
+        """As ``PointSteps.measure``; accuracy and loss are measured where there is a data set."""
+        del request
+        context = self.context
+        with context.phase("evaluate", context.costs.evaluate):
+            stored = open_bundle(draft).stored()
+            _check_decoded(stored, symbols)
+            decoded = expanded(stored)
+            accuracy, loss = evaluate(context.network, decoded)
+            accuracies = (accuracy, pruned.accuracy)
+            return point_metrics.quality(pruned.original, (stored, decoded), symbols, accuracies, loss)
+
+
+def _check_decoded(stored: Weights, symbols: Symbols) -> None:
+    """Raise BundleError where the compressible tensors are not those of ``symbols``, bit for bit."""
+    vector = symbols.vector()
+    for name, part in stored.slices():
+        tensor = stored[name]
+        check_decoded(name, tensor.data.reshape(-1), dtypes.narrow(vector[part], tensor.dtype))

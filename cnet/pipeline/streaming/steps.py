@@ -1,0 +1,96 @@
+"""The steps of a point on a network that is larger than memory: its file is read chunk by chunk, once for each step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cnet.bundle import open_bundle
+from cnet.errors import SpecError
+from cnet.pipeline import log_warnings
+from cnet.pipeline.context import RunContext
+from cnet.pipeline.in_memory import InMemorySteps
+from cnet.pipeline.inputs import StreamingSizes
+from cnet.pipeline.network_steps import NetworkSteps
+from cnet.pipeline.point_metrics import PointQuality, PointRequest
+from cnet.pipeline.point_steps import PointSteps
+from cnet.pipeline.streaming.measure import check_other_tensors, layer_result, measure_bundle
+from cnet.pipeline.streaming.symbols import StreamedPruning, StreamedSymbols
+from cnet.pipeline.streaming.vector import StreamedVector
+from cnet.points import Point
+from cnet.weights import Weights
+
+
+class StreamedSteps(PointSteps[StreamedPruning, StreamedSymbols]):
+    """The steps of a point without a data set, on weights that are read chunk by chunk.
+
+    Args:
+        context: what all steps share.
+        networks: the steps that come before.
+        sizes: how much is read at once.
+    """
+
+    def __init__(self, context: RunContext, networks: NetworkSteps, sizes: StreamingSizes) -> None:
+        super().__init__(context, networks)
+        self._sizes = sizes
+
+    def make(self, request: PointRequest, finetuned: Weights) -> Point:
+        """As ``PointSteps.make``. A point that turns out to need all values at once is made in memory.
+
+        Many clusters of values that are nearly equal are such a point: that is known only after reading the values.
+        """
+        try:
+            return super().make(request, finetuned)
+        except SpecError as error:
+            if error.code != "cannot_stream":
+                raise
+            self.context.observer.log(f"point {request.index} is made in memory: {error}")
+            return InMemorySteps(self.context, self.networks).make(request, finetuned)
+
+    def prune(self, request: PointRequest, finetuned: Weights) -> StreamedPruning:
+        """As ``PointSteps.prune``; the mask is a threshold, from which each chunk's mask follows when it is read."""
+        context = self.context
+        with context.phase("prune", context.costs.prune):
+            vector = StreamedVector(finetuned, self._sizes.chunk, self._sizes.resident)
+            signed = request.quantizer.keeps_negative_zeros
+            return StreamedPruning.of(vector, context.plan.pruner, request.sparsity, negative_zeros=signed)
+
+    def quantize(self, request: PointRequest, pruned: StreamedPruning) -> StreamedSymbols:
+        """As ``PointSteps.quantize``."""
+        context = self.context
+        with context.phase("quantize", context.costs.quantize):
+            symbols = StreamedSymbols.of(pruned, request.quantizer, request.clusters)
+            context.log(log_warnings.about_clusters(symbols, request.clusters))
+        return symbols
+
+    def train_centroids(
+        self, request: PointRequest, pruned: StreamedPruning, symbols: StreamedSymbols
+    ) -> tuple[Weights, StreamedSymbols]:
+        """The same tensors and symbols: nothing is trained without a data set."""
+        del request
+        return pruned.weights, symbols
+
+    def measure(
+        self, request: PointRequest, pruned: StreamedPruning, symbols: StreamedSymbols, draft: Path
+    ) -> PointQuality:
+        """As ``PointSteps.measure``; tensors that are not compressible are compared too, unless they are rounded."""
+        del pruned
+        context = self.context
+        with context.phase("evaluate", context.costs.evaluate):
+            bundle = open_bundle(draft)
+            total, layers = measure_bundle(bundle, symbols)
+            if context.plan.encoder.others != "float16":
+                check_other_tensors(bundle, symbols)
+            emptied = (name for name, layer in layers.items() if not layer.unpruned and layer.squares)
+            context.log(
+                log_warnings.about_pruning(request.sparsity, total.weights - total.unpruned, total.weights, emptied)
+            )
+            return PointQuality(
+                accuracy=None,
+                accuracy_before_quantize=None,
+                loss=None,
+                sparsity=total.sparsity,
+                clusters=symbols.clusters,
+                label_entropy=total.entropy,
+                mse=total.mse,
+                layers=tuple(layer_result(name, bundle.described(name)[1], layer) for name, layer in layers.items()),
+            )
