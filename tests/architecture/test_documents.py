@@ -1,4 +1,4 @@
-"""What README, Dockerfile and compose file say is so."""
+"""The documents, the Dockerfile and the compose file agree with the code."""
 
 from __future__ import annotations
 
@@ -68,10 +68,24 @@ def test_the_readme_names_commands_that_exist() -> None:
         assert target in targets, target
 
 
-def test_the_readme_points_at_files_that_exist() -> None:
-    """Paths in backquotes that end in a slash or a known suffix."""
-    for path in re.findall(r"`((?:[\w.-]+/)+|[\w./-]+\.(?:py|yml|txt|md))`", README):
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/glossary.md"])
+def test_documents_name_files_that_exist(document: str) -> None:
+    """Paths in backquotes that have a folder and a known suffix, or end in a slash."""
+    text = (ROOT / document).read_text()
+    for path in re.findall(r"`((?:[\w.-]+/)+|(?:[\w.-]+/)+[\w.-]+\.(?:py|yml|txt|md))`", text):
         assert (ROOT / path).exists(), path
+
+
+def test_the_glossary_defines_each_term_once() -> None:
+    """The terms that names and messages rely on are among them."""
+    terms = re.findall(r"^\*\*`?([^*`]+)`?\*\*", (ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+
+    assert len(terms) == len(set(terms))
+    assert {
+        *("checkpoint", "state dict", "tensor", "weight", "compressible", "sparsity", "mask", "label", "centroid"),
+        *("codebook", "grid", "trellis", "rate", "distortion", "epoch", "phase", "point", "bundle", "manifest"),
+        *("member", "segment", "chunk", "lease", "attempt", "owner", "compression ratio", "Lagrange multiplier"),
+    } <= set(terms)
 
 
 def test_the_compose_file_has_all_services() -> None:
