@@ -1,4 +1,4 @@
-"""JobSpec: what a user asks for. Frozen and validated; JSON at the edge only."""
+"""The job specification: what a user asks for, as a frozen and validated document."""
 
 from __future__ import annotations
 
@@ -19,47 +19,58 @@ from cnet.registry import OneOf
 from cnet.training.config import Baseline, Recover, Training
 from cnet.training.config import Preprocess as Preprocess
 from cnet.transform import TRANSFORMS, Transform
-from cnet.validation import issues_of
+from cnet.validation import issues_of, part_fields
 from cnet.weights import Selection
 
 Pattern = Annotated[str, Field(min_length=1, max_length=500)]
 
-#: the part that a job with a data set uses where the spec leaves a field out
 DEFAULT_PARTS = {"method": "cnet", "prune": "magnitude", "quantize": "kmeans", "encode": "compact"}
+"""The part that a job uses where its specification leaves a field out; a method only with a data set."""
 
 
 class Target(UserDocument):
-    """What the selected point must meet; exactly one of the three."""
+    """What the selected point must meet; exactly one of the fields is set."""
 
     max_accuracy_drop: float | None = Field(
-        default=None, ge=0.0, le=100.0, description="Points of accuracy below the baseline; the smallest file wins."
+        default=None,
+        ge=0.0,
+        le=100.0,
+        description="Percentage points of accuracy below the baseline; of the points that lose no more, the smallest "
+        "bundle is selected.",
     )
-    max_bytes: int | None = Field(default=None, ge=1, description="Size of the bundle; the most accurate wins.")
-    min_ratio: float | None = Field(default=None, gt=0.0, description="npz of the original / bundle; as max_bytes.")
+    max_bytes: int | None = Field(
+        default=None,
+        ge=1,
+        description="Size of the bundle in bytes; of the points that fit, the most accurate one.",
+    )
+    min_ratio: float | None = Field(
+        default=None, gt=0.0, description="Size of the original as npz / size of the bundle; selects as max_bytes."
+    )
 
     @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
-        if sum(value is not None for value in (self.max_accuracy_drop, self.max_bytes, self.min_ratio)) != 1:
-            raise ValueError("give exactly one of max_accuracy_drop, max_bytes, min_ratio")
+    def _check_exactly_one(self) -> Self:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"{len(given)} limits are given ({', '.join(given) or 'none'}). Give exactly one of "
+                "max_accuracy_drop, max_bytes, min_ratio."
+            )
         return self
 
 
 class Compressible(UserDocument):
-    """Which tensors to compress, by name patterns (``*`` and ``?``), beyond the default rule."""
+    """Which tensors to compress, by name patterns with ``*`` and ``?``, in addition to the default rule."""
 
     include: tuple[Pattern, ...] = Field(default=(), max_length=1000, strict=False)
     exclude: tuple[Pattern, ...] = Field(default=(), max_length=1000, strict=False)
 
     def selection(self) -> Selection:
-        """The same as the library's value type."""
+        """The same patterns as the library's value type."""
         return Selection(self.include, self.exclude)
 
 
 class JobSpec(UserDocument):
-    """One compression job. A part that is left out and a part that is null mean the same: the default.
-
-    So do a field inside a part that is left out and one that is null.
-    """
+    """One compression job. A field that is left out, or null, has its default; so has a field inside a part."""
 
     model_config = ConfigDict(defer_build=True)  # the first validation reads the registries; an import reads none
 
@@ -81,14 +92,17 @@ class JobSpec(UserDocument):
     labels: dict[Annotated[str, Field(max_length=63)], Annotated[str, Field(max_length=255)]] | None = Field(
         default=None, max_length=32
     )
-    time_limit: int | None = Field(default=None, ge=1, description="Seconds of running; queue time does not count.")
+    time_limit: int | None = Field(
+        default=None, ge=1, description="Seconds that the job may run; waiting in the queue does not count."
+    )
 
     @classmethod
     def parse(cls, document: Any) -> JobSpec:
-        """A spec from a JSON value (what ``json.loads`` gives) or from JSON text.
+        """A specification from a JSON value (what ``json.loads`` gives) or from JSON text.
 
         Raises:
-            SpecError: with one issue for each thing that is wrong, all at once.
+            SpecError: with one issue for each mistake, all at once.
+            PluginError: an installed plug-in is broken.
         """
         try:
             text = document if isinstance(document, str | bytes) else json.dumps(document, allow_nan=False)
@@ -98,52 +112,61 @@ class JobSpec(UserDocument):
             summary = " ".join(f"{'.'.join(map(str, i.loc)) or 'spec'}: {i.msg.rstrip('.')}." for i in issues[:5])
             raise SpecError(f"the job spec is not valid: {summary}", issues=issues) from error
         except (TypeError, ValueError, RecursionError) as error:
-            raise SpecError("the job spec is not JSON (NaN and Infinity are no JSON numbers)") from error
+            raise SpecError(
+                "job spec: the document is no JSON text or value. Send a JSON object, in which NaN and Infinity are no "
+                "numbers."
+            ) from error
 
     @model_validator(mode="after")
-    def _parts_fit_together(self) -> Self:
+    def _check_inputs(self) -> Self:
+        """Check that checkpoint, architecture and data set go together."""
         if self.checkpoint is None and (self.architecture is None or self.dataset is None):
-            raise ValueError("give a checkpoint, or an architecture and a dataset to train a baseline from scratch")
+            raise ValueError(
+                "there is nothing to compress. Give a checkpoint, or an architecture and a dataset to train a baseline "
+                "from scratch."
+            )
         if self.dataset is not None and self.architecture is None:
-            raise ValueError("a dataset needs an architecture: name the net that the checkpoint belongs to")
+            raise ValueError("a dataset needs an architecture. Name the architecture that the checkpoint belongs to.")
         if self.architecture is not None and self.dataset is None:
-            raise ValueError("an architecture needs a dataset; leave both out to compress the weights alone")
-        if not self.trains:
-            unused = [n for n in ("training", "baseline", "recover", "preprocess") if getattr(self, n)]
-            if unused:
-                raise ValueError(f"without a dataset nothing is trained. Leave out {', '.join(unused)}.")
-            for section in ("transform", "method", "prune", "quantize", "encode"):
-                reason = reason_for_data(getattr(self, section))
-                if reason:
-                    raise ValueError(f"{section} without a dataset: {reason}")
+            raise ValueError("an architecture needs a dataset. Give one, or leave the architecture out.")
         if self.checkpoint is not None and self.baseline is not None:
-            raise ValueError("baseline is the training from scratch: leave it out where a checkpoint is given")
-        if not self.trains and self.target is not None and self.target.max_accuracy_drop is not None:
-            raise ValueError("target.max_accuracy_drop needs a dataset to measure accuracy on")
+            raise ValueError("baseline is the training from scratch. Leave it out where a checkpoint is given.")
+        return self
+
+    @model_validator(mode="after")
+    def _check_needs_of_data(self) -> Self:
+        """Check that a job without a data set asks for nothing that needs one."""
+        if self.trains:
+            return self
+        unused = [n for n in ("training", "baseline", "recover", "preprocess") if getattr(self, n)]
+        if unused:
+            raise ValueError(f"without a dataset nothing is trained. Leave out {', '.join(unused)}.")
+        for field in part_fields(JobSpec):
+            reason = reason_for_data(getattr(self, field))
+            if reason:
+                raise ValueError(f"{field} without a dataset: {reason}")
+        if self.target is not None and self.target.max_accuracy_drop is not None:
+            raise ValueError(
+                "target.max_accuracy_drop needs a dataset to measure accuracy on. Give one, or take another target."
+            )
         return self
 
     @property
-    def _default_pruner(self) -> Pruner:
-        """Where a method makes the zeros of a job without data, nothing more is pruned unless asked for."""
-        decided = not self.trains and self.method is not None
-        return PRUNERS.create(DEFAULT_PARTS["prune"], **({"sparsity": (0.0,)} if decided else {}))
-
-    @property
     def trains(self) -> bool:
-        """Whether there is a data set, and so fine-tuning and accuracies."""
+        """Whether there is a data set, and therefore fine-tuning and accuracies."""
         return self.dataset is not None
 
     def resolved(self) -> JobSpec:
-        """The same with every default written out; what a job's manifest and the API show."""
+        """The same job with every default written out, as its manifest and the API show it."""
         update: dict[str, Any] = {
-            "prune": self.prune or self._default_pruner,
+            "prune": self.prune or self._default_pruner(),
             "quantize": self.quantize or QUANTIZERS.create(DEFAULT_PARTS["quantize"]),
             "encode": self.encode or ENCODERS.create(DEFAULT_PARTS["encode"]),
         }
         if self.trains:
             training = self.training or Training()
             update["training"] = training
-            update["prune"] = _gradually(update["prune"], training)
+            update["prune"] = _prune_gradually(update["prune"], training)
             update["method"] = self.method or METHODS.create(DEFAULT_PARTS["method"])
             update["recover"] = self.recover or Recover()
             if self.checkpoint is None:
@@ -151,12 +174,17 @@ class JobSpec(UserDocument):
         return self.model_copy(update=update)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form; parts that are not set are left out."""
+        """The JSON form, without the fields that are not set."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True, serialize_as_any=True)
 
+    def _default_pruner(self) -> Pruner:
+        """The pruner of a job that names none. It prunes nothing where a method makes the zeros without data."""
+        method_prunes = not self.trains and self.method is not None
+        return PRUNERS.create(DEFAULT_PARTS["prune"], **({"sparsity": (0.0,)} if method_prunes else {}))
 
-def _gradually(pruner: Pruner, training: Training) -> Pruner:
-    """The pruner with its default where a net is trained: step by step, for no longer than the fine-tuning."""
+
+def _prune_gradually(pruner: Pruner, training: Training) -> Pruner:
+    """The pruner with the default that a data set allows: step by step, for no more epochs than the fine-tuning."""
     if pruner.gradual is not None:
         return pruner
     epochs = min(Gradual().epochs, training.epochs)

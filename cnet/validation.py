@@ -49,6 +49,12 @@ def part_registry(annotation: Any) -> Registry[Any] | None:
     return None
 
 
+def part_fields(model: type[BaseModel]) -> dict[str, Registry[Any]]:
+    """The fields of a model that hold a part, in their order, with the registry of each."""
+    found = {name: part_registry(info.annotation) for name, info in model.model_fields.items()}
+    return {name: registry for name, registry in found.items() if registry is not None}
+
+
 def _location(loc: tuple[int | str, ...], document: type[BaseModel]) -> tuple[int | str, ...]:
     """The location without the name of the part, which pydantic adds and no user writes."""
     in_part = len(loc) > 1 and isinstance(loc[0], str) and _registry_of(document, loc[0]) and isinstance(loc[1], str)
