@@ -24,7 +24,7 @@ from cnet.data import DATASETS, Dataset
 from cnet.pipeline import Inputs, SilentRun, run
 from cnet.pipeline.procedure import load
 from cnet.points import BaselineResult, Point
-from cnet.search import Grid, select
+from cnet.search import CandidateGrid, select_point
 from cnet.spec import JobSpec
 
 _SIDE = 28
@@ -97,9 +97,9 @@ def _searched(job: JobSpec, inputs: Inputs) -> tuple[BaselineResult, tuple[Point
 def _whole_grid(job: JobSpec, inputs: Inputs) -> tuple[BaselineResult, tuple[Point, ...], int]:
     """The same where every candidate of the grid is made."""
     steps = load(job, inputs, SilentRun())
-    candidates = Grid.of(job).candidates
+    candidates = CandidateGrid.of(job).candidates
     points = tuple(steps.point(candidate, index) for index, candidate in enumerate(candidates))
-    return steps.networks.baseline, points, select(job.target, steps.networks.baseline, points)
+    return steps.networks.baseline, points, select_point(job.target, steps.networks.baseline, points)
 
 
 def main(arguments: list[str]) -> None:
@@ -114,7 +114,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     options = parser.parse_args(arguments)
     data = DATASETS.create("digits").load() if options.csv is None else read_csv(options.csv)
-    candidates = len(Grid.of(spec(options, 0)).candidates)
+    candidates = len(CandidateGrid.of(spec(options, 0)).candidates)
     print(f"{options.architecture}, {len(data.y_train)} images, drop {options.drop}, {candidates} candidates\n")
     print("| seed | way | evaluations | sparsities trained | bytes | points lost | selected | seconds |")
     print("|---|---|---|---|---|---|---|---|")

@@ -8,7 +8,7 @@ from typing import Any
 
 from cnet import arrays
 from cnet.data import Dataset
-from cnet.search import open_document
+from cnet.search import resolved_document
 from cnet.spec import JobSpec
 
 STATE_VERSION = 2
@@ -22,7 +22,7 @@ def spec_document(spec: JobSpec) -> dict[str, Any]:
 
     What is searched for is left out: the defaults would read as what was asked for.
     """
-    return {key: value for key, value in open_document(spec).items() if key not in _NOT_IN_BUNDLES}
+    return {key: value for key, value in resolved_document(spec).items() if key not in _NOT_IN_BUNDLES}
 
 
 def dataset_digest(dataset: Dataset) -> str:

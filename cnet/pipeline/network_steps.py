@@ -24,7 +24,7 @@ from cnet.pipeline.point_metrics import Vector, baseline_result
 from cnet.points import BaselineResult
 from cnet.products import expanded
 from cnet.prune import Curvature
-from cnet.search import Conditions, Forecast, Grid
+from cnet.search import CandidateGrid, Forecast, SearchInputs
 from cnet.weights import Weights
 
 Training = Callable[[Path, OnFraction], Weights]
@@ -129,7 +129,7 @@ class NetworkSteps:
             context.folder.drop_weights("baseline")
         return weights
 
-    def conditions(self, grid: Grid) -> Conditions:
+    def search_inputs(self, grid: CandidateGrid) -> SearchInputs:
         """What a search of ``grid`` has to know, measured on the weights before pruning and recorded."""
         context = self._context
         record = context.folder.record("forecast")
@@ -139,7 +139,7 @@ class NetworkSteps:
         else:
             forecast = Forecast.from_json(record)
         images = None if context.network is None else context.network.test_images
-        return Conditions(self.baseline, forecast, images, context.costs.per_sparsity / context.costs.per_point)
+        return SearchInputs(self.baseline, forecast, images, context.costs.per_sparsity / context.costs.per_point)
 
     def visit(self, sparsity: float) -> None:
         """Note that the next point has this sparsity, and drop saved weights that no later point will ask for."""

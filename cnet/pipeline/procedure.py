@@ -34,7 +34,7 @@ from cnet.pipeline.run_folder import RunFolder
 from cnet.pipeline.streaming.choice import reads_in_chunks
 from cnet.pipeline.streaming.steps import StreamedSteps
 from cnet.points import Point
-from cnet.search import Candidate, Grid
+from cnet.search import Candidate, CandidateGrid
 from cnet.spec import JobSpec
 from cnet.weights import Weights
 
@@ -68,7 +68,7 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
         for candidate in _candidates(spec, steps.networks, points):
             points.append(steps.point(candidate, len(points)))
         steps.context.folder.finish()
-        selected = search.select(spec.target, baseline, points)
+        selected = search.select_point(spec.target, baseline, points)
         steps.context.meter.finish()
     bundles = tuple(steps.context.folder.bundle(point_name(point.index)) for point in points)
     return Outcome(baseline, tuple(points), selected, bundles)
@@ -96,10 +96,10 @@ def load(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> PointSteps[Any
 
 def _candidates(spec: JobSpec, networks: NetworkSteps, points: list[Point]) -> Iterable[Candidate]:
     """What to make, in order: the whole grid, or what a search chooses, which reads the growing list ``points``."""
-    grid = Grid.of(spec)
+    grid = CandidateGrid.of(spec)
     if spec.target is None or not grid.searched:
         return grid.candidates
-    return search.candidates(grid, spec.target, networks.conditions(grid), points)
+    return search.propose_candidates(grid, spec.target, networks.search_inputs(grid), points)
 
 
 def _check_inputs(spec: JobSpec, inputs: Inputs) -> None:
@@ -136,7 +136,7 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         folder=folder,
         meter=ProgressMeter(observer, costs.total),
         notes=_notes(spec, digests),
-        revisits_sparsities=search.searches(spec),
+        revisits_sparsities=search.is_searched(spec),
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from cnet.data import Dataset
 from cnet.observer import Observer
 from cnet.pipeline.plan import TrainingPlan
-from cnet.search import Grid
+from cnet.search import CandidateGrid
 from cnet.spec import JobSpec
 
 _TRAIN_IMAGE = 3.0
@@ -42,8 +42,8 @@ class StepCosts:
     @classmethod
     def of(cls, spec: JobSpec, dataset: Dataset | None) -> StepCosts:
         """The costs of the run of ``spec``."""
-        grid, training = Grid.of(spec), TrainingPlan.of(spec)
-        sparsities, points = grid.most_sparsities, grid.most_points
+        grid, training = CandidateGrid.of(spec), TrainingPlan.of(spec)
+        sparsities, points = grid.max_sparsities, grid.max_points
         if training is None or dataset is None:
             return cls(0.0, 0.0, 0.0, 0.0, 0.0, sparsities, points)
         epoch = _TRAIN_IMAGE * len(dataset.y_train)

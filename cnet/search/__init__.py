@@ -1,19 +1,19 @@
-"""Which point wins, and which points to make where a job names a target and leaves something open."""
+"""Selection of the best point, and the search for it where a job has a target and leaves something open."""
 
 from cnet.search.forecast import Forecast
-from cnet.search.grid import Candidate, Grid, open_document, searches
-from cnet.search.proposal import Conditions, candidates
-from cnet.search.selection import DEFAULT_DROP, meets, select
+from cnet.search.grid import Candidate, CandidateGrid, is_searched, resolved_document
+from cnet.search.proposal import SearchInputs, propose_candidates
+from cnet.search.selection import DEFAULT_DROP, meets_target, select_point
 
 __all__ = [
     "DEFAULT_DROP",
     "Candidate",
-    "Conditions",
+    "CandidateGrid",
     "Forecast",
-    "Grid",
-    "candidates",
-    "meets",
-    "open_document",
-    "searches",
-    "select",
+    "SearchInputs",
+    "is_searched",
+    "meets_target",
+    "propose_candidates",
+    "resolved_document",
+    "select_point",
 ]

@@ -1,8 +1,9 @@
-"""What is expected of a candidate that was not made: Gaussian-process regression on those that were.
+"""The surrogate model of a search: Gaussian-process regression on the points made so far.
 
-Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter 2. Few dozen observations, so that the
-cubic cost is nothing. The covariance of two candidates is a constant, a linear trend, a smooth part that all
-quantizers share, and a smooth part of each quantizer's own.
+It predicts a quantity (size, loss of accuracy, error) of candidates that were not made. Rasmussen and Williams,
+Gaussian Processes for Machine Learning, 2006, chapter 2. There are a few dozen observations, so that the cubic cost
+does not matter. The covariance of two candidates is a constant, a linear trend, a smooth part that all quantizers
+share, and a smooth part of each quantizer's own.
 """
 
 from __future__ import annotations
@@ -14,38 +15,38 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_HALVINGS = 0.7  # length scales: of kept weights, in halvings of their number
-_BITS = 2.0  # and of the bits of a label
-_APART = 0.5  # share of the smooth part that quantizers do not have in common
+_HALVINGS_SCALE = 0.7  # length scale: number of halvings of the kept weights
+_BITS_SCALE = 2.0  # length scale: bits of a label
+_OWN_SHARE = 0.5  # share of the smooth part that is each quantizer's own
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
-    """Where candidates lie.
+class Coordinates:
+    """The coordinates of m candidates.
 
     Attributes:
-        halvings: how often the weights were halved by pruning, -log2(1 - sparsity), shape (m,).
-        bits: nominal bits of a kept weight, shape (m,).
-        family: number of the quantizer, shape (m,).
+        halvings: how often pruning halved the number of weights, -log2(1 - sparsity), float64, shape (m,).
+        bits: nominal bits of the label of a kept weight, float64, shape (m,).
+        quantizer: index of the quantizer, intp, shape (m,).
     """
 
     halvings: Floats
     bits: Floats
-    family: npt.NDArray[np.intp]
+    quantizer: npt.NDArray[np.intp]
 
-    def __getitem__(self, rows: npt.NDArray[np.intp]) -> Places:
-        """Some of them."""
-        return Places(self.halvings[rows], self.bits[rows], self.family[rows])
+    def __getitem__(self, rows: npt.NDArray[np.intp]) -> Coordinates:
+        """The coordinates of the candidates ``rows``, shape (k,)."""
+        return Coordinates(self.halvings[rows], self.bits[rows], self.quantizer[rows])
 
 
 @dataclass(frozen=True)
 class Prior:
-    """Standard deviations of a quantity's parts before anything is known, in its own unit.
+    """Standard deviations of the parts of a quantity before anything is measured, in the unit of the quantity.
 
     Attributes:
         constant: of its mean.
-        slopes: of its slope a halving and a bit.
-        smooth: of what is neither.
+        slopes: of its slopes along halvings and along bits.
+        smooth: of its deviation from the linear trend.
     """
 
     constant: float
@@ -55,47 +56,50 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Surrogate:
-    """A quantity on all candidates, conditioned on the values seen at some.
+    """A Gaussian process over the candidates with mean 0.
 
     Args:
-        places: of all candidates.
-        prior: how it may vary about 0.
+        coordinates: of all m candidates.
+        prior: how the quantity may vary.
     """
 
-    places: Places
+    coordinates: Coordinates
     prior: Prior
 
-    def given(self, rows: npt.NDArray[np.intp], values: Floats, noise: Floats) -> tuple[Floats, Floats]:
-        """Mean and standard deviation at each candidate, without the noise of a measurement, each of shape (m,).
+    def posterior(self, rows: npt.NDArray[np.intp], values: Floats, noise: Floats) -> tuple[Floats, Floats]:
+        """Mean and standard deviation at each candidate given some measurements, float64, each of shape (m,).
+
+        The standard deviation leaves out the noise that a new measurement would have.
 
         Args:
-            rows: which candidates were seen, shape (k,).
-            values: what was seen there, shape (k,).
-            noise: standard deviations of the measurements, positive, shape (k,).
+            rows: the candidates that were measured, shape (k,).
+            values: the measurements, float64, shape (k,).
+            noise: their standard deviations, positive, float64, shape (k,).
         """
-        seen = self.places[rows]
-        across = self._covariance(self.places, seen)
-        factor = np.linalg.cholesky(self._covariance(seen, seen) + np.diag(noise**2))
-        white = np.linalg.solve(factor, across.T)
-        mean: Floats = white.T @ np.linalg.solve(factor, values)
-        left = self._variance(self.places) - np.sum(white**2, axis=0)
-        return mean, np.sqrt(np.maximum(left, 1e-12))
+        measured = self.coordinates[rows]
+        cross = self.covariance(self.coordinates, measured)
+        factor = np.linalg.cholesky(self.covariance(measured, measured) + np.diag(noise**2))
+        whitened = np.linalg.solve(factor, cross.T)
+        mean: Floats = whitened.T @ np.linalg.solve(factor, values)
+        variance = self._prior_variance() - np.sum(whitened**2, axis=0)
+        return mean, np.sqrt(np.maximum(variance, 1e-12))
 
-    def _covariance(self, one: Places, other: Places) -> Floats:
+    def covariance(self, one: Coordinates, other: Coordinates) -> Floats:
+        """Prior covariance of the quantity between two lists of candidates, float64, shape (len(one), len(other))."""
         prior = self.prior
-        near = np.exp(
-            -0.5 * (np.subtract.outer(one.halvings, other.halvings) / _HALVINGS) ** 2
-            - 0.5 * (np.subtract.outer(one.bits, other.bits) / _BITS) ** 2
+        nearness = np.exp(
+            -0.5 * (np.subtract.outer(one.halvings, other.halvings) / _HALVINGS_SCALE) ** 2
+            - 0.5 * (np.subtract.outer(one.bits, other.bits) / _BITS_SCALE) ** 2
         )
-        alike = np.where(np.equal.outer(one.family, other.family), 1.0, 1.0 - _APART)
+        shared = np.where(np.equal.outer(one.quantizer, other.quantizer), 1.0, 1.0 - _OWN_SHARE)
         trend = prior.slopes[0] ** 2 * np.outer(one.halvings, other.halvings)
         trend += prior.slopes[1] ** 2 * np.outer(one.bits, other.bits)
-        covariance: Floats = prior.constant**2 + trend + prior.smooth**2 * near * alike
+        covariance: Floats = prior.constant**2 + trend + prior.smooth**2 * nearness * shared
         return covariance
 
-    def _variance(self, places: Places) -> Floats:
-        """The diagonal of the covariance."""
-        prior = self.prior
-        trend = (prior.slopes[0] * places.halvings) ** 2 + (prior.slopes[1] * places.bits) ** 2
+    def _prior_variance(self) -> Floats:
+        """The diagonal of ``covariance`` of all candidates, shape (m,)."""
+        prior, coordinates = self.prior, self.coordinates
+        trend = (prior.slopes[0] * coordinates.halvings) ** 2 + (prior.slopes[1] * coordinates.bits) ** 2
         variance: Floats = prior.constant**2 + trend + prior.smooth**2
         return variance

@@ -16,7 +16,7 @@ from cnet import dtypes
 from cnet.errors import Issue, SpecError
 from cnet.models import Architecture
 from cnet.models.match import check_match
-from cnet.search import Grid, open_document
+from cnet.search import CandidateGrid, resolved_document
 from cnet.spec import JobSpec
 from cnet.weights import Selection, pruning_masks
 
@@ -44,7 +44,7 @@ class CheckedSpec:
 
         What is to be searched for is left open: written out it would read as the user's own.
         """
-        return open_document(self.spec)
+        return resolved_document(self.spec)
 
 
 def check(backend: Backend, document: Any, owner: str) -> CheckedSpec:
@@ -78,8 +78,8 @@ def estimate(checked: CheckedSpec, queued: int) -> Estimate:
     """What the job would take; a search mostly ends before it has made all that is counted here."""
     sizes = [(tensor, math.prod(tensor.shape)) for tensor in checked.tensors]
     raw_bytes = sum(size * dtypes.by_name(tensor.dtype).numpy.itemsize for tensor, size in sizes)
-    grid = Grid.of(checked.spec)
-    sparsities, points = grid.most_sparsities, grid.most_points
+    grid = CandidateGrid.of(checked.spec)
+    sparsities, points = grid.max_sparsities, grid.max_points
     return Estimate(
         points=points,
         epochs=_epochs(checked.spec, grid),
@@ -114,7 +114,7 @@ def _selection(spec: JobSpec) -> Selection:
     return spec.compressible.selection() if spec.compressible else Selection()
 
 
-def _epochs(spec: JobSpec, grid: Grid) -> dict[str, int]:
+def _epochs(spec: JobSpec, grid: CandidateGrid) -> dict[str, int]:
     resolved = spec.resolved()
     training, recover, baseline = resolved.training, resolved.recover, resolved.baseline
     if training is None or recover is None:
@@ -123,9 +123,9 @@ def _epochs(spec: JobSpec, grid: Grid) -> dict[str, int]:
     epochs = {
         "baseline": baseline.over(training).epochs if baseline else 0,
         "finetune": training.epochs,
-        **({"prune": gradual * grid.most_prunings} if gradual else {}),
-        "recover": recover.epochs * grid.most_sparsities,
-        "centroids": recover.centroid_epochs * grid.most_points,
+        **({"prune": gradual * grid.max_prunings} if gradual else {}),
+        "recover": recover.epochs * grid.max_sparsities,
+        "centroids": recover.centroid_epochs * grid.max_points,
     }
     return {**epochs, "total": sum(epochs.values())}
 

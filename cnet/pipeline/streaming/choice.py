@@ -7,7 +7,7 @@ from cnet.errors import SpecError
 from cnet.pipeline.inputs import Inputs
 from cnet.pipeline.plan import CompressionPlan
 from cnet.registry import Part
-from cnet.search import Grid
+from cnet.search import CandidateGrid
 from cnet.spec import JobSpec
 from cnet.weights import Weights
 
@@ -41,7 +41,7 @@ def reads_in_chunks(spec: JobSpec, inputs: Inputs, checkpoint: Weights | None) -
 
 
 def _obstacles(spec: JobSpec, checkpoint: Weights) -> list[str]:
-    plan, grid, found = CompressionPlan.of(spec), Grid.of(spec), []
+    plan, grid, found = CompressionPlan.of(spec), CandidateGrid.of(spec), []
     if spec.target is not None and grid.searched:
         found.append("a search looks at all weights, unless the job names sparsity, quantizer and clusters")
     if plan.method is not None or plan.transform is not None:

@@ -10,7 +10,7 @@ import pytest
 from app.core.clock import utc_now
 from app.core.db.tables import jobs
 from app.core.queue import MemoryQueue
-from cnet.search import searches
+from cnet.search import is_searched
 from cnet.spec import JobSpec
 from tests.api_bench import (
     Bench,
@@ -68,7 +68,7 @@ def test_search_stays_a_search(bench: Bench, prune: Any) -> None:
     """A sparsity that is to be searched for is still open in the stored spec."""
     spec = {"checkpoint": lenet(bench), "target": {"min_ratio": 5}, "prune": prune}
     job = bench.client.post("/v1/jobs", json=spec).json()
-    assert searches(JobSpec.parse(job["spec"]))
+    assert is_searched(JobSpec.parse(job["spec"]))
 
 
 def test_broker_that_is_down_fails_no_submission(begin: Start) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cnet.pipeline.progress import ProgressMeter, StepCosts
-from cnet.search import Grid
+from cnet.search import CandidateGrid
 from tests.unit.cnet.pipeline.small_jobs import Recorder, blobs, training_spec, weights_spec
 
 
@@ -25,8 +25,8 @@ def test_checkpoint_costs_no_baseline_training() -> None:
 def test_search_counts_what_it_makes_at_most() -> None:
     """Both numbers are known before, and are those of the estimate."""
     spec = weights_spec(prune=None, target={"min_ratio": 2})
-    effort, grid = StepCosts.of(spec, None), Grid.of(spec)
-    assert (effort.sparsities, effort.points) == (grid.most_sparsities, grid.most_points)
+    effort, grid = StepCosts.of(spec, None), CandidateGrid.of(spec)
+    assert (effort.sparsities, effort.points) == (grid.max_sparsities, grid.max_points)
     assert effort.points < len(grid.candidates)
 
 

@@ -12,7 +12,7 @@ from cnet.bundle import write_bundle
 from cnet.coding import ENCODERS
 from cnet.pipeline.point_metrics import baseline_result
 from cnet.prune import PRUNERS
-from cnet.search import Forecast, Grid
+from cnet.search import CandidateGrid, Forecast
 from cnet.spec import JobSpec
 from cnet.weights import Tensor, Weights
 
@@ -23,6 +23,11 @@ def _weights() -> Weights:
     array = rng.laplace(0.0, 0.05, (200, 300)).astype(np.float32)
     array[rng.random(array.shape) < 0.1] = 0
     return Weights.select([Tensor("weight", "float32", array), Tensor("bias", "float32", array[0].copy())])
+
+
+def _grid(quantizer: str) -> CandidateGrid:
+    spec = {"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": quantizer}}
+    return CandidateGrid.of(JobSpec.parse(spec))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +44,7 @@ def test_forecast_is_near_what_comes_out(tmp_path: Path, quantize: dict[str, Any
     weights = _weights()
     spec = {"checkpoint": "ckpt_1", "target": {"min_ratio": 2}, "quantize": quantize}
     prune = {"name": "magnitude", "sparsity": [0.0, 0.5, 0.9, 0.98]}
-    grid = Grid.of(JobSpec.parse({**spec, "prune": prune}))
+    grid = CandidateGrid.of(JobSpec.parse({**spec, "prune": prune}))
     forecast = Forecast.of(grid, weights.vector(), baseline_result(weights, None, None))
     vector = weights.vector()
     for row in range(0, len(grid.candidates), 3):
@@ -54,7 +59,9 @@ def test_forecast_is_near_what_comes_out(tmp_path: Path, quantize: dict[str, Any
 
 def test_forecast_of_a_net_without_weights_is_its_other_tensors() -> None:
     """Nothing compressible: every candidate weighs the same and is exact."""
-    grid = Grid.of(JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "none"}}))
+    grid = CandidateGrid.of(
+        JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "none"}})
+    )
     weights = Weights.select([Tensor("bias", "float32", np.ones(100, np.float32))])
     forecast = Forecast.of(grid, weights.vector(), baseline_result(weights, None, None))
     assert len(set(forecast.sizes.tolist())) == 1
@@ -62,7 +69,9 @@ def test_forecast_of_a_net_without_weights_is_its_other_tensors() -> None:
 
 def test_what_a_transform_saved_is_not_in_the_file() -> None:
     """Weights that became factors weigh what the factors do: of a tenth of the numbers, about a tenth."""
-    grid = Grid.of(JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "none"}}))
+    grid = CandidateGrid.of(
+        JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "none"}})
+    )
     weights = _weights()
     baseline = baseline_result(weights, None, None)
     whole = Forecast.of(grid, weights.vector(), baseline)
@@ -73,7 +82,9 @@ def test_what_a_transform_saved_is_not_in_the_file() -> None:
 
 def test_forecast_reads_back() -> None:
     """A run that is resumed goes on from the same numbers."""
-    grid = Grid.of(JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "uniform"}}))
+    grid = CandidateGrid.of(
+        JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "uniform"}})
+    )
     weights = _weights()
     forecast = Forecast.of(grid, weights.vector(), baseline_result(weights, None, None))
     again = Forecast.from_json(forecast.to_json())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cnet.prune import Pruner
-from cnet.search import Grid, open_document, searches
+from cnet.search import CandidateGrid, is_searched, resolved_document
 from cnet.spec import JobSpec
 
 TARGET = {"min_ratio": 3}
@@ -35,17 +35,17 @@ def _spec(**members: Any) -> JobSpec:
 )
 def test_search_happens_where_a_target_stands_and_something_is_open(members: dict[str, Any], expected: bool) -> None:
     """Sparsity or quantizer, or the quantizer's parameter."""
-    assert searches(_spec(**members)) is expected
+    assert is_searched(_spec(**members)) is expected
 
 
 def test_all_is_tried_where_nothing_is_named() -> None:
     """31 sparsities with eight cluster counts of kmeans and the steps of ecsq."""
-    grid = Grid.of(_spec(target=TARGET))
+    grid = CandidateGrid.of(_spec(target=TARGET))
     assert {c.sparsity for c in grid.candidates} == set(SPARSITIES)
     assert {c.clusters for c in grid.candidates if c.quantizer.name == "kmeans"} == {2, 4, 8, 16, 32, 64, 128, 256}
     steps = {c.quantizer.step for c in grid.candidates if c.quantizer.name == "ecsq"}  # type: ignore[attr-defined]
     assert len(grid.candidates) == len(SPARSITIES) * (8 + len(steps))
-    assert grid.most_points <= len(grid.candidates) // 4
+    assert grid.max_points <= len(grid.candidates) // 4
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_all_is_tried_where_nothing_is_named() -> None:
 )
 def test_quantizers_that_are_tried(quantize: Any, encode: Any, names: set[str]) -> None:
     """The one that is named; of none, those that suit the encoder."""
-    grid = Grid.of(_spec(target=TARGET, quantize=quantize, encode=encode))
+    grid = CandidateGrid.of(_spec(target=TARGET, quantize=quantize, encode=encode))
     assert {candidate.quantizer.name for candidate in grid.candidates} == names
 
 
@@ -75,7 +75,7 @@ def test_quantizers_that_are_tried(quantize: Any, encode: Any, names: set[str]) 
 )
 def test_one_parameter_is_open_and_all_its_values_are_valid(quantize: dict[str, Any], varied: str) -> None:
     """What is named stays as it is; values go from fine to coarse; each candidate could be written in a job."""
-    grid = Grid.of(_spec(target=TARGET, prune=SPARSE, quantize=quantize))
+    grid = CandidateGrid.of(_spec(target=TARGET, prune=SPARSE, quantize=quantize))
     rows = [candidate.quantizer.model_dump(mode="json") for candidate in grid.candidates]
     values = [row.pop(varied) for row in rows]
     assert len({str(value) for value in values}) == len(values) > 5
@@ -90,16 +90,16 @@ def test_one_parameter_is_open_and_all_its_values_are_valid(quantize: dict[str, 
 def test_named_points_are_all_made_in_the_order_given() -> None:
     """No search where the job names everything; sparsity by sparsity."""
     prune = {"name": "magnitude", "sparsity": [0.9, 0.5]}
-    grid = Grid.of(_spec(prune=prune, quantize={"name": "kmeans", "clusters": [4, 16]}, target=TARGET))
+    grid = CandidateGrid.of(_spec(prune=prune, quantize={"name": "kmeans", "clusters": [4, 16]}, target=TARGET))
     assert [(c.sparsity, c.clusters) for c in grid.candidates] == [(0.9, 4), (0.9, 16), (0.5, 4), (0.5, 16)]
-    assert (grid.most_sparsities, grid.most_points) == (2, 4)
+    assert (grid.max_sparsities, grid.max_points) == (2, 4)
 
 
 def test_named_lists_are_what_a_search_chooses_from() -> None:
     """Two cluster counts at any sparsity; any cluster count at two sparsities."""
-    grid = Grid.of(_spec(quantize={"name": "kmeans", "clusters": [4, 16]}, target=TARGET))
+    grid = CandidateGrid.of(_spec(quantize={"name": "kmeans", "clusters": [4, 16]}, target=TARGET))
     assert ({c.clusters for c in grid.candidates}, len(grid.candidates)) == ({4, 16}, 2 * len(SPARSITIES))
-    grid = Grid.of(_spec(prune={"name": "magnitude", "sparsity": [0.9, 0.5]}, target=TARGET))
+    grid = CandidateGrid.of(_spec(prune={"name": "magnitude", "sparsity": [0.9, 0.5]}, target=TARGET))
     assert {c.sparsity for c in grid.candidates} == {0.5, 0.9}
 
 
@@ -116,12 +116,12 @@ def test_named_lists_are_what_a_search_chooses_from() -> None:
 def test_resolved_document_leaves_open_what_is_searched(members: dict[str, Any]) -> None:
     """Parsed again it is the same search."""
     spec = _spec(target=TARGET, **members)
-    document = open_document(spec)
+    document = resolved_document(spec)
     again = JobSpec.parse(document)
-    assert Grid.of(again) == Grid.of(spec)
-    assert open_document(again) == document
+    assert CandidateGrid.of(again) == CandidateGrid.of(spec)
+    assert resolved_document(again) == document
 
 
 def test_resolved_document_without_a_search_has_every_default() -> None:
     """Nothing is left open."""
-    assert open_document(_spec()) == _spec().resolved().to_json()
+    assert resolved_document(_spec()) == _spec().resolved().to_json()

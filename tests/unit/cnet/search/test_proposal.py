@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cnet.points import Point
-from cnet.search import Grid, candidates
+from cnet.search import CandidateGrid, propose_candidates
 from cnet.spec import JobSpec, Target
 from tests.unit.cnet.search.landscapes import ACCURACY, Landscape, accuracies, errors, noise_of, sizes
 
@@ -20,15 +20,15 @@ def _spec(**members: Any) -> JobSpec:
     return JobSpec.parse({"checkpoint": "ckpt_1", "target": {"min_ratio": 2}, **members})
 
 
-EVERYTHING = Grid.of(_spec())
-CLUSTERS = Grid.of(_spec(quantize={"name": "kmeans"}))
+EVERYTHING = CandidateGrid.of(_spec())
+CLUSTERS = CandidateGrid.of(_spec(quantize={"name": "kmeans"}))
 
 
-def _net(grid: Grid, values: Any) -> Landscape:
+def _net(grid: CandidateGrid, values: Any) -> Landscape:
     return Landscape(grid, sizes(grid), values, errors(grid))
 
 
-def _cliffs(grid: Grid, halvings: float, bits: float, width: float = 0.3, noise: float = 0.0) -> Landscape:
+def _cliffs(grid: CandidateGrid, halvings: float, bits: float, width: float = 0.3, noise: float = 0.0) -> Landscape:
     noises = np.random.default_rng(0).normal(0.0, 1.0, len(grid.candidates)) * noise
     return _net(grid, accuracies(grid, halvings, bits, width, noises))
 
@@ -45,7 +45,7 @@ class Shape:
     seed: int
 
 
-def _excess(grid: Grid, shape: Shape) -> float:
+def _excess(grid: CandidateGrid, shape: Shape) -> float:
     """Bytes of the search's best over those of the whole grid, found in at most a quarter of its evaluations."""
     noise = noise_of(10_000, shape.seed, grid)
     values = accuracies(grid, shape.halvings, shape.bits, shape.width, noise)
@@ -114,7 +114,7 @@ def test_unreachable_drop_ends_soon_and_has_tried_the_gentlest() -> None:
 def test_drop_that_only_the_unpruned_net_meets_is_found() -> None:
     """Any pruning costs too much."""
     net = _cliffs(CLUSTERS, -0.9, 1.0, width=0.2)
-    net = _net(CLUSTERS, np.where(CLUSTERS.places.halvings > 0, 50.0, ACCURACY))
+    net = _net(CLUSTERS, np.where(CLUSTERS.coordinates.halvings > 0, 50.0, ACCURACY))
     target = Target(max_accuracy_drop=0.5)
     _, points = net.search(target, 10_000)
     assert max(point.accuracy or 0.0 for point in points) == ACCURACY
@@ -130,7 +130,7 @@ def test_net_that_bears_everything_is_made_as_small_as_can_be() -> None:
 
 def test_accuracy_that_rises_with_sparsity_does_not_lead_astray() -> None:
     """Pruning that helps up to a point: the best is beyond what the unpruned net would allow."""
-    values = accuracies(CLUSTERS, 5.0, 3.0, 0.3, np.minimum(CLUSTERS.places.halvings, 4.0) * 0.5)
+    values = accuracies(CLUSTERS, 5.0, 3.0, 0.3, np.minimum(CLUSTERS.coordinates.halvings, 4.0) * 0.5)
     net = _net(CLUSTERS, values)
     target = Target(max_accuracy_drop=0.0)
     _, points = net.search(target, 10_000)
@@ -176,7 +176,7 @@ def test_size_that_nothing_meets_is_told_after_the_smallest() -> None:
 
 def test_few_candidates_are_made_once_each_at_most() -> None:
     """Eight cluster counts at one sparsity."""
-    grid = Grid.of(_spec(prune={"name": "magnitude", "sparsity": 0.9}, quantize={"name": "kmeans"}))
+    grid = CandidateGrid.of(_spec(prune={"name": "magnitude", "sparsity": 0.9}, quantize={"name": "kmeans"}))
     rows, _ = _cliffs(grid, 6.0, 3.2).search(Target(max_accuracy_drop=0.5), 10_000)
     assert len(set(rows)) == len(rows) <= 8
 
@@ -185,8 +185,8 @@ def test_no_more_sparsities_are_trained_than_told() -> None:
     """The bound that progress and estimate count with."""
     noisy = _cliffs(EVERYTHING, 4.0, 3.0, width=1.5, noise=2.0)
     rows, _ = noisy.search(Target(max_accuracy_drop=1.0), 100)
-    assert len({EVERYTHING.candidates[row].sparsity for row in rows}) <= EVERYTHING.most_sparsities
-    assert len(rows) <= EVERYTHING.most_points
+    assert len({EVERYTHING.candidates[row].sparsity for row in rows}) <= EVERYTHING.max_sparsities
+    assert len(rows) <= EVERYTHING.max_points
 
 
 def test_candidates_follow_the_points() -> None:
@@ -194,7 +194,7 @@ def test_candidates_follow_the_points() -> None:
     net, target = _cliffs(CLUSTERS, 4.0, 3.0), Target(max_accuracy_drop=0.5)
     points: list[Point] = []
     tried = []
-    for candidate in candidates(CLUSTERS, target, net.conditions(10_000), points):
+    for candidate in propose_candidates(CLUSTERS, target, net.search_inputs(10_000), points):
         row = CLUSTERS.candidates.index(candidate)
         tried.append(row)
         points.append(net.point(row, len(points)))
