@@ -68,12 +68,22 @@ def test_the_readme_names_commands_that_exist() -> None:
         assert target in targets, target
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/glossary.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "CONTRIBUTING.md", "docs/glossary.md", "docs/guide.md", "docs/security.md"]
+)
 def test_documents_name_files_that_exist(document: str) -> None:
     """Paths in backquotes that have a folder and a known suffix, or end in a slash."""
     text = (ROOT / document).read_text()
     for path in re.findall(r"`((?:[\w.-]+/)+|(?:[\w.-]+/)+[\w.-]+\.(?:py|yml|txt|md))`", text):
         assert (ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/security.md"])
+def test_links_between_documents_lead_to_files(document: str) -> None:
+    """Relative ones; others are not looked at."""
+    path = ROOT / document
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", path.read_text()):
+        assert (path.parent / target).exists(), target
 
 
 def test_the_glossary_defines_each_term_once() -> None:
