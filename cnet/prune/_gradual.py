@@ -1,4 +1,4 @@
-"""How sparsity rises in a training that prunes."""
+"""The schedule of a gradual pruning: how sparsity rises during a training."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from cnet.documents import UserDocument
 
 
 class Gradual(UserDocument):
-    """A sparsity that rises fast at first and ever slower towards its end, along a cubic curve.
+    """A sparsity that rises along a cubic curve, fast at first and slowly towards the end. Pruned weights stay zero.
 
-    Zhu and Gupta, To Prune, or Not to Prune, 2017, equation 1. What is pruned stays pruned.
+    Zhu and Gupta, To Prune, or Not to Prune, 2017, equation 1.
     """
 
     epochs: Annotated[int, Field(ge=0, le=100_000)] = Field(
@@ -27,10 +27,10 @@ class Gradual(UserDocument):
     )
 
     def step_at(self, time: float) -> int:
-        """How many of the mask's steps are due at ``time``, the done part of the training, 0..1."""
+        """Number of mask updates that are due at ``time``, the finished fraction of the training, 0..1."""
         return min(int(time / self.rise * self.steps), self.steps)
 
     def sparsity(self, step: int, final: float) -> float:
-        """Sparsity after ``step`` of the steps: start at 0, ``final`` at the last."""
+        """Sparsity after ``step`` mask updates: ``start`` after none, ``final`` after the last."""
         left = 1 - step / self.steps
         return final + (min(self.start, final) - final) * left**3

@@ -1,14 +1,17 @@
-"""Who competes with whom for being kept: all of the net, one tensor, or one output."""
+"""The mask of the most salient weights, where all weights compete, those of a tensor, or those of an output."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from cnet.weights import Weights
+
+ScopeName = Literal["network", "layer", "column"]
 
 Mask = npt.NDArray[np.bool_]
 Saliency = npt.NDArray[np.floating]
@@ -16,60 +19,65 @@ Saliency = npt.NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Scope:
-    """``name`` is network, layer or column; ``floor`` the share of each tensor that network leaves in it."""
+    """Which weights compete with each other.
 
-    name: str
+    Attributes:
+        name: all weights of the model, those of one tensor, or those that one output is computed from.
+        floor: share of each tensor's weights that ``network`` keeps, 0..1.
+    """
+
+    name: ScopeName
     floor: float
 
 
 def keep_most_salient(saliency: Saliency, weights: Weights, sparsity: float, scope: Scope) -> Mask:
-    """The mask of w_net, shape (n,): all but the least salient, zeros never.
+    """The mask of w_net, bool, shape (n,): True for all but the least salient weights, never for a zero.
 
     Args:
-        saliency: shape (n,), not negative.
-        weights: the net, for where tensors lie and what is zero.
-        sparsity: fraction to drop, 0..1.
-        scope: who competes.
+        saliency: what each weight is worth, not negative, float32 or float64, shape (n,).
+        weights: the model; says where tensors begin and which weights are zero.
+        sparsity: fraction to prune, 0..1.
+        scope: which weights compete.
     """
-    alive = weights.vector() != 0
+    nonzero = weights.vector() != 0
     if scope.name == "network":
-        return _keep(_with_floor(saliency, weights, sparsity, scope.floor), alive, sparsity)
-    keep = np.zeros(len(alive), np.bool_)
+        return _keep(_raise_floor(saliency, weights, sparsity, scope.floor), nonzero, sparsity)
+    keep = np.zeros(len(nonzero), np.bool_)
     for name, part in weights.slices():
         if scope.name == "layer" or len(weights[name].shape) < 2:
-            keep[part] = _keep(saliency[part], alive[part], sparsity)
+            keep[part] = _keep(saliency[part], nonzero[part], sparsity)
         else:
-            columns = (weights[name].shape[0], -1)
-            kept = _keep_in_rows(saliency[part].reshape(columns), alive[part].reshape(columns), sparsity)
+            rows = (weights[name].shape[0], -1)
+            kept = _keep_in_rows(saliency[part].reshape(rows), nonzero[part].reshape(rows), sparsity)
             keep[part] = kept.reshape(-1)
     return keep
 
 
-def _keep(saliency: Saliency, alive: Mask, sparsity: float) -> Mask:
-    """All but the round(sparsity * n) least salient; of equals the first goes first."""
-    dropped = round(sparsity * len(saliency))
-    if dropped <= len(saliency) - np.count_nonzero(alive):
-        return alive
-    ranked = np.where(alive, saliency, -1)
-    threshold = np.partition(ranked, dropped - 1)[dropped - 1]
+def _keep(saliency: Saliency, nonzero: Mask, sparsity: float) -> Mask:
+    """All but the round(sparsity * n) least salient weights, shape (n,); of equals the first is pruned first."""
+    pruned = round(sparsity * len(saliency))
+    if pruned <= len(saliency) - np.count_nonzero(nonzero):
+        return nonzero
+    ranked = np.where(nonzero, saliency, -1)
+    threshold = np.partition(ranked, pruned - 1)[pruned - 1]
     keep: Mask = ranked > threshold
     ties = np.flatnonzero(ranked == threshold)
     below = len(saliency) - np.count_nonzero(keep) - len(ties)
-    keep[ties[dropped - below :]] = True
+    keep[ties[pruned - below :]] = True
     return keep
 
 
-def _keep_in_rows(saliency: Saliency, alive: Mask, sparsity: float) -> Mask:
-    """``_keep`` of each row."""
-    dropped = round(sparsity * saliency.shape[1])
-    order = np.argsort(np.where(alive, saliency, -1), axis=1, kind="stable")
-    keep = alive.copy()
-    np.put_along_axis(keep, order[:, :dropped], values=False, axis=1)
+def _keep_in_rows(saliency: Saliency, nonzero: Mask, sparsity: float) -> Mask:
+    """``_keep`` applied to each row; all of shape (rows, columns)."""
+    pruned = round(sparsity * saliency.shape[1])
+    order = np.argsort(np.where(nonzero, saliency, -1), axis=1, kind="stable")
+    keep = nonzero.copy()
+    np.put_along_axis(keep, order[:, :pruned], values=False, axis=1)
     return keep
 
 
-def _with_floor(saliency: Saliency, weights: Weights, sparsity: float, floor: float) -> Saliency:
-    """``saliency`` with the best of each tensor above all others."""
+def _raise_floor(saliency: Saliency, weights: Weights, sparsity: float, floor: float) -> Saliency:
+    """``saliency`` with infinity for the best weights of each tensor, so that they are kept."""
     if not floor:
         return saliency
     raised = saliency.astype(np.float64)

@@ -1,4 +1,4 @@
-"""LAMP: magnitude, measured against what else is left of the layer."""
+"""LAMP: pruning by magnitude relative to the larger weights of the same layer."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.capabilities import Curvature
-from cnet.prune._base import PRUNERS, Pruner
+from cnet.prune.pruner import PRUNERS, Pruner
 from cnet.weights import Weights
 
 
 @PRUNERS.register("lamp")
 class Lamp(Pruner):
-    """Saliency w² over the sum of squares of all weights of its tensor that are as large or larger.
+    """Prunes by w² over the sum of squares of the weights of its tensor that are as large or larger.
 
-    One threshold on it over the net gives each layer a sparsity of its own without any number to choose; the largest
-    weight of each tensor counts 1, so that no layer runs empty before all are down to one weight.
+    One threshold on it over the model gives each layer a sparsity of its own, without a number to choose. The largest
+    weight of each tensor has saliency 1, so that no layer is emptied before every layer is down to one weight.
     """
 
     name: Literal["lamp"] = "lamp"
@@ -25,7 +25,7 @@ class Lamp(Pruner):
     source: ClassVar[str] = "Lee et al., Layer-Adaptive Sparsity for the Magnitude-Based Pruning, 2021"
 
     def saliency(self, weights: Weights, curvature: Curvature | None) -> npt.NDArray[np.floating]:
-        """The score of each weight, float64, 0..1; of equals of one tensor the first counts least."""
+        """The LAMP score of each weight, 0..1, float64, shape (n,); of equals of one tensor the first has the least."""
         del curvature
         squares: npt.NDArray[np.floating] = np.square(weights.vector(), dtype=np.float64)
         for _, part in weights.slices():

@@ -1,4 +1,4 @@
-"""Optimal Brain Damage: what the loss would grow by, to second order, if a weight were zero."""
+"""Optimal Brain Damage: pruning by the growth of the loss, to second order, if a weight were zero."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy.typing as npt
 
 from cnet.capabilities import Curvature
 from cnet.errors import SpecError
-from cnet.prune._base import PRUNERS, Pruner
+from cnet.prune.pruner import PRUNERS, Pruner
 from cnet.weights import Weights
 
 
 @PRUNERS.register("obd")
 class OptimalBrainDamage(Pruner):
-    """Saliency ½ h w², with h the diagonal of the loss's Hessian, estimated on the training images.
+    """Prunes by ½ h w², with h the diagonal of the Hessian of the loss, estimated on the training images.
 
-    What stands for the Hessian is the Fisher information, equal to its Gauss-Newton part and never negative. A
-    weight whose h is 0 (a dead input, say) goes before all others. In a gradual pruning h is measured anew at the
-    start of each epoch.
+    The estimate is the diagonal of the Fisher information, which equals the Gauss-Newton part of the Hessian and is
+    never negative. A weight whose h is 0, of a dead input for example, is pruned before all others. A gradual pruning
+    measures h again at the start of each epoch.
     """
 
     needs_curvature: ClassVar[bool] = True
@@ -31,12 +31,14 @@ class OptimalBrainDamage(Pruner):
     )
 
     def saliency(self, weights: Weights, curvature: Curvature | None) -> npt.NDArray[np.floating]:
-        """½ h w², float64.
+        """½ h w² of each weight, float64, shape (n,).
 
         Raises:
             SpecError: there is no curvature, because there is no data set.
         """
         if curvature is None:
-            raise SpecError("the pruner obd measures the loss: it needs a data set and an architecture")
+            raise SpecError(
+                "pruner 'obd': there is no data set to measure the loss on. Name a dataset and an architecture."
+            )
         saliency: npt.NDArray[np.floating] = 0.5 * curvature * np.square(weights.vector(), dtype=np.float64)
         return saliency

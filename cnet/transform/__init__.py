@@ -1,5 +1,5 @@
-"""Transforms: what is done to a net before all else, and undone when it is decoded. One transform, one file."""
+"""Transforms: changes of a model's form, undone when it is decoded. Each transform is one file, named after it."""
 
-from cnet.transform._base import TRANSFORMS, Transform
+from cnet.transform.transform import TRANSFORMS, Transform
 
 __all__ = ["TRANSFORMS", "Transform"]

@@ -1,4 +1,4 @@
-"""Low-rank factorisation: a weight matrix as the product of two thin ones."""
+"""Low-rank factorization: each weight matrix as the product of two thin matrices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 from cnet import dtypes
 from cnet.errors import CheckpointError
 from cnet.products import factored
-from cnet.transform._base import TRANSFORMS, Transform
+from cnet.transform.transform import TRANSFORMS, Transform
 from cnet.weights import Product, Tensor, Weights
 
 Wide = npt.NDArray[np.float64]
@@ -21,15 +21,15 @@ Wide = npt.NDArray[np.float64]
 
 @TRANSFORMS.register("low_rank")
 class LowRank(Transform):
-    """W ≈ U V by the singular value decomposition cut off, the best approximation of its rank (Eckart and Young, 1936).
+    """Replaces W by U V from its truncated singular value decomposition (Eckart and Young, 1936).
 
-    A tensor of two dimensions and more is taken as the matrix (first dimension, all others); U has shape (m, r), V
-    (r, ...), as of a 1x1 convolution after one with r filters. Both get the root of the singular values, so that an
-    error in either costs the same. Only compressible tensors of which the factors have fewer elements are factored,
-    and none that is tied to another. Factors are float32 (float64 of a float64 tensor), whatever the tensor's type.
+    The product is the best approximation of W of its rank. A tensor of two dimensions and more is read as the matrix
+    (first dimension, all others). U has shape (m, r), V has shape (r, ...): a convolution with r filters before a 1x1
+    convolution. Each factor takes the square root of the singular values, so that an error in either costs the same.
 
-    The factors are what is then trained, pruned, quantized and stored; names are those that
-    ``torch.nn.utils.parametrize`` gives them.
+    A tensor is factored if it is compressible, not tied to another tensor, and its factors have fewer elements than it.
+    Factors are float64 for a float64 tensor and float32 for any other. They are what is then trained, pruned, quantized
+    and stored, under the names that ``torch.nn.utils.parametrize`` would give them.
     """
 
     summary: ClassVar[str] = "Each weight matrix as the product of two thin ones, where that has fewer numbers."
@@ -56,22 +56,22 @@ class LowRank(Transform):
             return given
         rules = [key for key in ("energy", "rank") if given.get(key) is not None]
         if len(rules) > 1:
-            raise ValueError("give energy or rank, not both")
+            raise ValueError("energy and rank are both given. Give one of them.")
         return given if rules else {**given, "energy": 0.9}
 
     def transformed(self, weights: Weights) -> Weights:
-        """The net with factors in place of the tensors that have fewer numbers so.
+        """The model with factors in place of the tensors that they make smaller.
 
         Raises:
             CheckpointError: ``not_finite``, where a weight is NaN or infinite.
         """
-        barred = {name for group in weights.tied for name in group}
-        taken = {tensor.name for tensor in weights}
-        barred |= {name for name in taken if taken.intersection(_names(name))}
+        unsuitable = {name for group in weights.tied for name in group}
+        names = {tensor.name for tensor in weights}
+        unsuitable |= {name for name in names if names.intersection(_factor_names(name))}
         tensors: list[Tensor] = []
         products: list[Product] = []
         for tensor in weights:
-            fits = tensor.name in weights.compressible and tensor.name not in barred and len(tensor.shape) >= 2
+            fits = tensor.name in weights.compressible and tensor.name not in unsuitable and len(tensor.shape) >= 2
             factors = self._factors(tensor) if fits else None
             tensors += [tensor] if factors is None else factors
             if factors is not None:
@@ -81,10 +81,14 @@ class LowRank(Transform):
         return factored(Weights(tuple(tensors), kept, weights.tied), products)
 
     def _factors(self, tensor: Tensor) -> list[Tensor] | None:
-        """Both factors, or None where they are no smaller."""
+        """Both factors; None where they have no fewer elements than the tensor."""
         matrix = tensor.values().astype(np.float64).reshape(tensor.shape[0], -1)
         if not np.all(np.isfinite(matrix)):
-            raise CheckpointError(f"{tensor.name} has weights that are NaN or infinite", code="not_finite")
+            raise CheckpointError(
+                f"tensor {tensor.name!r}: some weights are NaN or infinite. Save the checkpoint from before the "
+                "training diverged.",
+                code="not_finite",
+            )
         left, values, right = np.linalg.svd(matrix, full_matrices=False)
         rank = self._rank(values)
         if rank * sum(matrix.shape) >= matrix.size:
@@ -93,22 +97,22 @@ class LowRank(Transform):
         arrays = (left[:, :rank] * roots, roots[:, np.newaxis] * right[:rank])
         shapes = ((matrix.shape[0], rank), (rank, *tensor.shape[1:]))
         dtype = "float64" if tensor.dtype == "float64" else "float32"
-        names = _names(tensor.name)
+        factor_names = _factor_names(tensor.name)
         return [
             Tensor(name, dtype, dtypes.narrow(np.ascontiguousarray(array.reshape(shape)), dtype))
-            for name, array, shape in zip(names, arrays, shapes, strict=True)
+            for name, array, shape in zip(factor_names, arrays, shapes, strict=True)
         ]
 
     def _rank(self, values: Wide) -> int:
-        """How many of the singular values, which fall, stay."""
+        """The number of singular values to keep, from all of them in descending order, shape (full rank,)."""
         if self.rank is not None:
             return math.ceil(self.rank * len(values))
         energies = np.cumsum(values**2)
         return min(int(np.searchsorted(energies, (self.energy or 1.0) * energies[-1])) + 1, len(values))
 
 
-def _names(name: str) -> tuple[str, str]:
-    """Names of the factors."""
+def _factor_names(name: str) -> tuple[str, str]:
+    """The names of the two factors of a tensor."""
     owner, _, attribute = name.rpartition(".")
     stem = f"{owner}.parametrizations.{attribute}" if owner else f"parametrizations.{attribute}"
     return f"{stem}.original0", f"{stem}.original1"

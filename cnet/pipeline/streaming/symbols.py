@@ -36,7 +36,7 @@ class StreamedPruning:
     ) -> StreamedPruning:
         """Prune to ``sparsity``, 0..1. Raises SpecError where ``pruner`` needs all weights at once."""
         dropped = round(sparsity * len(vector))
-        threshold = pruner.threshold(lambda: map(magnitude_bits, vector.read(vector.chunk_slices())), dropped)
+        threshold = pruner.find_threshold(lambda: map(magnitude_bits, vector.read(vector.chunk_slices())), dropped)
         return cls(vector, threshold, negative_zeros)
 
     @property

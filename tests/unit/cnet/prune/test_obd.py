@@ -44,5 +44,5 @@ def test_without_a_data_set_it_is_refused() -> None:
     """When the spec is read, and in any case when it is asked."""
     with pytest.raises(SpecError, match="prune without a dataset: 'obd'"):
         JobSpec.parse({"checkpoint": "c", "prune": {"name": "obd"}})
-    with pytest.raises(SpecError, match="needs a data set"):
+    with pytest.raises(SpecError, match="no data set to measure"):
         PRUNERS.create("obd").keep(net([1.0]), 0.5)

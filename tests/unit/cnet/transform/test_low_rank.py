@@ -140,7 +140,7 @@ def test_one_rule_is_given() -> None:
 def test_weights_that_are_no_numbers_are_refused() -> None:
     """Before any algorithm meets them."""
     broken = Weights.select([Tensor("w", "float32", np.array([[1, np.inf]] * 9, np.float32))])
-    with pytest.raises(CheckpointError, match="w has weights"):
+    with pytest.raises(CheckpointError, match="tensor 'w': some weights"):
         low_rank().transformed(broken)
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from cnet.bundle import open_bundle, write_bundle
 from cnet.coding import ENCODERS
@@ -20,7 +16,7 @@ from cnet.formats.canonical import read_canonical, write_canonical
 from cnet.pipeline.streaming import StreamedSymbols, StreamedVector
 from cnet.pipeline.streaming.measure import layer_result, measure_bundle
 from cnet.pipeline.streaming.symbols import StreamedPruning
-from cnet.prune import PRUNERS, Threshold
+from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
 from cnet.quantize.kmeans import KMeans
 from cnet.quantize.kmeans1d import GroupingLimits
@@ -97,39 +93,6 @@ def test_the_bundle_is_the_same_to_the_byte(
     bundle = open_bundle(tmp_path / "stream.npz")
     bundle.verify()
     assert_same_bits(bundle.weights(), weights.with_vector(whole.vector()))
-
-
-def bits_of(values: npt.NDArray[np.float32], cuts: list[int]) -> Iterable[npt.NDArray[np.uint32]]:
-    """Magnitudes as integers, in parts."""
-    return np.split(np.abs(values).view(np.uint32), sorted(cut % (len(values) + 1) for cut in cuts))
-
-
-@settings(deadline=None)
-@given(
-    st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=60),
-    st.lists(st.integers(0, 60), max_size=4),
-    st.floats(0, 1),
-)
-def test_the_threshold_is_that_of_a_partition(numbers: list[float], cuts: list[int], share: float) -> None:
-    """As many go as were asked for, all of them at most as large as NumPy's n-th smallest, the first equals first."""
-    values = np.array(numbers, np.float32)
-    dropped = round(share * len(values))
-
-    def parts() -> Iterator[npt.NDArray[np.uint32]]:
-        yield from bits_of(values, cuts)
-
-    keep = np.concatenate(list(Threshold.of(parts, dropped).masks(parts())))
-
-    sizes = np.abs(values)
-    if dropped <= np.count_nonzero(values == 0):
-        np.testing.assert_array_equal(keep, values != 0)
-        return
-    bound = np.partition(sizes, dropped - 1)[dropped - 1]
-    assert np.count_nonzero(~keep) == dropped
-    assert np.all(keep[sizes > bound])
-    assert not np.any(keep[sizes < bound])
-    ties = keep[sizes == bound]
-    assert np.all(np.diff(ties.astype(int)) >= 0)
 
 
 def test_clusters_that_need_all_values_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

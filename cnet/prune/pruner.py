@@ -1,10 +1,10 @@
-"""What a pruner is."""
+"""The base class of pruners, and their registry."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,8 @@ from cnet.capabilities import Curvature
 from cnet.documents import Sweep
 from cnet.errors import SpecError
 from cnet.prune._gradual import Gradual
-from cnet.prune._scope import Scope, keep_most_salient
-from cnet.prune._select import Bits, Threshold
+from cnet.prune._scope import Scope, ScopeName, keep_most_salient
+from cnet.prune._threshold import MagnitudeChunks, Threshold
 from cnet.registry import Part, Registry
 from cnet.weights import Weights
 
@@ -27,22 +27,25 @@ _SPARSITIES = (
 
 
 class Pruner(Part):
-    """Decides which entries of w_net are set to zero: those of the lowest ``saliency``.
+    """Sets the weights of w_net with the lowest saliency to zero.
 
-    Exactly round(sparsity * n) weights become zero, where ``round`` is Python's (a half goes to the even number) and
-    weights that are zero already count; with scope ``layer`` or ``column``, of each tensor or each output on its own.
-    Where more are zero than asked for, these and no others are zero afterwards. Of equals the one that comes first in
-    w_net goes first. The same input gives the same mask on every machine.
+    The contract of every pruner: exactly round(sparsity * n) weights are zero afterwards, where ``round`` is that of
+    Python (a half goes to the even number) and weights that were zero before count; with the scopes ``layer`` and
+    ``column`` this holds for each tensor or each output. Where more weights than that were zero before, these are zero
+    and no others. Of equally salient weights the first in w_net is pruned first. The same input gives the same mask on
+    every machine. A subclass implements ``saliency``; one that ``streams`` (``cnet.capabilities.Streamable``)
+    implements ``find_threshold`` as well.
     """
 
+    #: As in ``cnet.capabilities.NeedsCurvature``.
     needs_curvature: ClassVar[bool] = False
-    #: See ``cnet.capabilities.Searchable``.
+    #: As in ``cnet.capabilities.Searchable``.
     search_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"sparsity": tuple((sparsity,) for sparsity in _SPARSITIES)}
 
     sparsity: Sweep[Sparsity] = Field(
         default=(0.9,), description="Fraction of w_net to set to zero, 0..1; a list makes one point each."
     )
-    scope: Literal["network", "layer", "column"] = Field(
+    scope: ScopeName = Field(
         default="network",
         description="What competes: all weights of the net; those of one tensor; those that one output is computed "
         "from (index of a tensor's first dimension).",
@@ -72,41 +75,48 @@ class Pruner(Part):
 
     @property
     def gradual_epochs(self) -> int:
-        """Epochs of the training that prunes step by step; 0 where all is pruned at once."""
+        """Number of epochs of the training that prunes gradually; 0 where all is pruned at once."""
         return self.gradual.epochs if self.gradual else 0
-
-    @property
-    def streams(self) -> bool:
-        """Whether there is a ``threshold`` for nets that are not in memory."""
-        return False
-
-    def threshold(self, magnitudes: Callable[[], Iterable[Bits]], dropped: int) -> Threshold:  # noqa: ARG002 - overridden
-        """What is kept of weights that are given part by part.
-
-        Args:
-            magnitudes: bits of all |w| as float32, in order of w_net, from the start each time it is called.
-            dropped: how many are set to zero.
-
-        Raises:
-            SpecError: this pruner looks at the whole net at once (``streams`` is False).
-        """
-        detail = f"pruner {self.name!r} with these settings needs all weights in memory: do not stream"
-        raise SpecError(detail, code="cannot_stream")
 
     @abstractmethod
     def saliency(self, weights: Weights, curvature: Curvature | None) -> npt.NDArray[np.floating]:
-        """What each entry of w_net is worth: shape (n,), not negative, finite."""
-
-    def keep(self, weights: Weights, sparsity: float, curvature: Curvature | None = None) -> npt.NDArray[np.bool_]:
-        """The mask, shape (n,) in the order of w_net: True where a weight is kept. A zero is never kept.
+        """What each weight of w_net is worth, not negative, finite, float32 or float64, shape (n,).
 
         Args:
-            weights: the net.
-            sparsity: fraction to drop, 0..1.
-            curvature: of the loss at ``weights``, given where ``needs_curvature``.
+            weights: the model.
+            curvature: of the loss at ``weights``, float64, shape (n,); given where ``needs_curvature``.
+        """
+
+    def keep(self, weights: Weights, sparsity: float, curvature: Curvature | None = None) -> npt.NDArray[np.bool_]:
+        """The mask of w_net, bool, shape (n,): True where a weight is kept. A zero is never kept.
+
+        Args:
+            weights: the model.
+            sparsity: fraction to prune, 0..1.
+            curvature: of the loss at ``weights``, float64, shape (n,); given where ``needs_curvature``.
         """
         saliency = self.saliency(weights, curvature)
         return keep_most_salient(saliency, weights, sparsity, Scope(self.scope, self.floor))
+
+    @property
+    def streams(self) -> bool:
+        """Whether ``find_threshold`` works under these settings."""
+        return False
+
+    def find_threshold(self, chunks: MagnitudeChunks, pruned: int) -> Threshold:  # noqa: ARG002 - for those that stream
+        """Which weights are kept of float32 weights that are given chunk by chunk.
+
+        Args:
+            chunks: the magnitudes of w_net (``magnitude_bits``).
+            pruned: how many weights are set to zero.
+
+        Raises:
+            SpecError: ``cannot_stream``, where these settings need all weights in memory.
+        """
+        raise SpecError(
+            f"pruner {self.name!r}: with these settings it needs all weights in memory. Do not stream.",
+            code="cannot_stream",
+        )
 
 
 PRUNERS: Registry[Pruner] = Registry("pruner", "cnet.prune")
