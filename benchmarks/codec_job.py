@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from cnet.bundle import open_bundle, write_bundle
-from cnet.bundle.convert import unpack
+from cnet.bundle.unpack import unpack
 from cnet.coding import ENCODERS
 from cnet.pipeline.compress_file import compress_file
 from cnet.prune import PRUNERS

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from cnet.formats import read_checkpoint
-from cnet.formats.canonical import Described, write_described
+from cnet.formats import TensorDescription, TensorsToWrite, read_checkpoint, write_checkpoint
 from cnet.weights import Weights
 
 Vector = npt.NDArray[np.float32]
@@ -48,12 +47,12 @@ def made(name: str) -> tuple[Vector, Shapes]:
 
 def write_large(path: Path, millions: int) -> int:
     """A safetensors file of about so many weights, an embedding and transformer blocks, in bytes of its tensors."""
-    rows = [Described("wte.weight", "float32", (50257, 768))]
+    rows = [TensorDescription("wte.weight", "float32", (50257, 768))]
     while sum(row.nbytes for row in rows) < 4 * millions * 10**6:
         block = f"h.{len(rows) // 6}"
         for name, shape in (("qkv", (2304, 768)), ("proj", (768, 768)), ("fc", (3072, 768)), ("out", (768, 3072))):
-            rows.append(Described(f"{block}.{name}.weight", "float32", shape))
-        rows += [Described(f"{block}.ln.{part}", "float32", (768,)) for part in ("weight", "bias")]
+            rows.append(TensorDescription(f"{block}.{name}.weight", "float32", shape))
+        rows += [TensorDescription(f"{block}.ln.{part}", "float32", (768,)) for part in ("weight", "bias")]
     rng = np.random.default_rng(0)
 
     def pieces(name: str) -> Iterator[Vector]:
@@ -63,7 +62,7 @@ def write_large(path: Path, millions: int) -> int:
             yield _tensor(rng, (count, *sides))
             rows_left -= count
 
-    write_described(path, rows, (), pieces)
+    write_checkpoint(TensorsToWrite(rows, pieces), path, "safetensors")
     return sum(row.nbytes for row in rows)
 
 

@@ -30,7 +30,7 @@ import torch
 from cnet.data import Dataset
 from cnet.methods import METHODS, Method, MethodHooks, StepContext
 from cnet.models import ARCHITECTURES
-from cnet.observer import SilentObserver
+from cnet.observer import Silent
 from cnet.training.batches import Images
 from cnet.training.config import Optimizer, Training
 from cnet.training.device import numerics
@@ -73,7 +73,7 @@ VARIANTS: dict[str, Method | None] = {
 }
 
 
-class Notes(SilentObserver):
+class Notes(Silent):
     """Keeps what is logged: why steps are not replayed, where they are not."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The catalogue: every kind of part that a job can name."""
+"""The catalogue: every kind of part that can be added, those that a job names and the formats of files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cnet.coding import ENCODERS
-from cnet.data import DATASETS
+from cnet.data import DATASET_FORMATS, DATASETS
+from cnet.formats import FORMATS
 from cnet.methods import METHODS
 from cnet.models import ARCHITECTURES
 from cnet.prune import PRUNERS
@@ -22,6 +23,8 @@ REGISTRIES: Mapping[str, Registry[Any]] = {
     "encoders": ENCODERS,
     "architectures": ARCHITECTURES,
     "datasets": DATASETS,
+    "formats": FORMATS,
+    "dataset_formats": DATASET_FORMATS,
 }
 """The registry of each kind of part, by the kind's name in the API's catalogue."""
 

@@ -1,4 +1,4 @@
-"""Observers: how long work reports what it does, and learns that it should stop."""
+"""How long work speaks: the one channel that comes back from the pipeline to whoever started it."""
 
 from __future__ import annotations
 
@@ -8,34 +8,29 @@ from cnet.errors import StoppedError
 
 
 class Observer(Protocol):
-    """Told of everything that happens, and asked whether to go on.
+    """Told of everything that happens in a run, and asked whether to go on.
 
-    Calls can come several times a second: an observer whose work is slow must leave some of them out.
+    Calls are cheap to receive and may come often (several a second); an observer that writes somewhere throttles.
     """
 
     def phase(self, name: str) -> None:
-        """A phase begins.
-
-        Args:
-            name: one of load, baseline, transform, finetune or proximal, prune, recover, quantize, encode, evaluate,
-                publish.
-        """
+        """A phase begins: load, baseline, finetune, prune, recover, quantize, encode, evaluate, publish."""
 
     def progress(self, fraction: float) -> None:
-        """The fraction of the whole work that is done, 0..1. It never falls."""
+        """How much of the whole run is done, 0..1, never falling."""
 
     def metric(self, values: dict[str, Any]) -> None:
-        """Numbers about one step, such as ``{"phase": "finetune", "epoch": 3, "loss": 0.2}``."""
+        """Numbers of one step of work, such as ``{"phase": "finetune", "epoch": 3, "loss": 0.2}``."""
 
     def log(self, message: str) -> None:
         """A line for a person to read."""
 
     def should_stop(self) -> bool:
-        """Whether the work should end as soon as it can."""
+        """Whether the run should end as soon as it can."""
 
 
-class SilentObserver:
-    """An observer that ignores everything and never asks to stop."""
+class Silent:
+    """An observer that hears nothing and never stops anything."""
 
     def phase(self, name: str) -> None:
         """Ignore."""
@@ -55,6 +50,6 @@ class SilentObserver:
 
 
 def check_stop(observer: Observer) -> None:
-    """Raise StoppedError where the observer asks to stop. Long work calls it often."""
+    """Raise StoppedError where the observer asks to stop. Called between small pieces of work."""
     if observer.should_stop():
         raise StoppedError

@@ -1,9 +1,9 @@
-"""The box: a child process that reads one untrusted file under limits and leaves only the canonical form behind.
+"""The sandbox: a child process that reads one untrusted file under limits and rewrites it in the canonical form.
 
-``python -m cnet.sandbox`` reads one JSON request from standard input, limits itself before it touches the
-file, writes the canonical file and ``manifest.json`` to the target folder, and prints one line of JSON, which is
-``{"ok": true}``, ``{"error": {"code", "detail"}}`` or ``{"os_error": errno}``. What ends it otherwise is for the
-parent to judge.
+``python -m cnet.sandbox`` reads one JSON request from standard input, imports the file formats (with those of
+plug-ins), limits its own resources, and only then opens the file. It writes the canonical file and ``manifest.json``
+to the target folder and prints one line of JSON: ``{"ok": true}``, ``{"error": {"code", "detail"}}`` or
+``{"os_error": errno}``. Where it ends without such a line, the parent process reports by its exit status.
 """
 
 from __future__ import annotations
@@ -19,13 +19,15 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from cnet.data.npz import DatasetManifest, read_npz_dataset, write_dataset
+from cnet.data import DATASET_FORMATS
+from cnet.data.canonical_dataset import write_dataset
+from cnet.data.dataset_manifest import DatasetManifest
+from cnet.data.dataset_reader import read_dataset_file
 from cnet.documents import StrictDocument
 from cnet.errors import CheckpointError, CnetError, DatasetError
-from cnet.formats.base import Limits
-from cnet.formats.canonical import write_canonical
-from cnet.formats.manifest import CheckpointManifest
-from cnet.formats.reader import read_checkpoint
+from cnet.formats import FORMATS, Limits, read_checkpoint
+from cnet.formats.canonical_file import write_canonical
+from cnet.formats.checkpoint_manifest import CheckpointManifest
 
 WEIGHTS_FILE = "weights.safetensors"
 DATASET_FILE = "dataset.safetensors"
@@ -35,8 +37,12 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
 
 
-class Request(StrictDocument):
-    """What to read, where to write, and what it may cost (bytes, and seconds of processor time)."""
+class SandboxRequest(StrictDocument):
+    """A file to read, a folder to write to, and the limits.
+
+    ``elements`` limits the tensors or arrays together; ``memory`` the address space, ``file_size`` each written file,
+    both in bytes; ``open_files`` the file descriptors; ``cpu_seconds`` the processor time.
+    """
 
     kind: Literal["checkpoint", "dataset"]
     source: str
@@ -51,18 +57,19 @@ class Request(StrictDocument):
 
 
 def main() -> int:
-    """Serve one request. Exit status 0 where a line was printed, 2 for a request that is none."""
+    """Answer one request. Returns the exit status: 0 where a line was printed, 2 for a malformed request."""
     try:
-        request = Request.model_validate_json(sys.stdin.buffer.read())
+        request = SandboxRequest.model_validate_json(sys.stdin.buffer.read())
     except ValidationError:
         return 2
-    _confine(request)
+    FORMATS.names(), DATASET_FORMATS.names()  # imports them: plug-ins are trusted code and may need more than a reader
+    _limit_resources(request)
     sys.stdout.write(json.dumps(_answer(request)) + "\n")
     return 0
 
 
-def _answer(request: Request) -> dict[str, object]:
-    read: Callable[[Request], None] = _checkpoint if request.kind == "checkpoint" else _dataset
+def _answer(request: SandboxRequest) -> dict[str, object]:
+    read: Callable[[SandboxRequest], None] = _checkpoint if request.kind == "checkpoint" else _dataset
     try:
         read(request)
     except CnetError as error:
@@ -70,11 +77,11 @@ def _answer(request: Request) -> dict[str, object]:
     except OSError as error:
         return {"os_error": error.errno or 0}
     except MemoryError:
-        return {"error": _no_memory(request)}
+        return {"error": _memory_error(request)}
     return {"ok": True}
 
 
-def _checkpoint(request: Request) -> None:
+def _checkpoint(request: SandboxRequest) -> None:
     checkpoint = read_checkpoint(
         request.source,
         weights_key=request.weights_key,
@@ -86,21 +93,21 @@ def _checkpoint(request: Request) -> None:
     (target / MANIFEST_FILE).write_text(CheckpointManifest.of(checkpoint).to_json(), "utf-8")
 
 
-def _dataset(request: Request) -> None:
-    dataset, warnings = read_npz_dataset(request.source, Limits(elements=request.elements))
+def _dataset(request: SandboxRequest) -> None:
+    uploaded = read_dataset_file(request.source, Limits(elements=request.elements))
     target = Path(request.target)
-    write_dataset(target / DATASET_FILE, dataset)
-    (target / MANIFEST_FILE).write_text(DatasetManifest.of(dataset, warnings).to_json(), "utf-8")
+    write_dataset(target / DATASET_FILE, uploaded.dataset)
+    (target / MANIFEST_FILE).write_text(DatasetManifest.of(uploaded).to_json(), "utf-8")
 
 
-def _no_memory(request: Request) -> dict[str, str]:
+def _memory_error(request: SandboxRequest) -> dict[str, str]:
     kind = CheckpointError if request.kind == "checkpoint" else DatasetError
     code = "too_many_elements" if kind is CheckpointError else "too_large"
-    return {"code": code, "detail": "the file needs more memory than is allowed to read it"}
+    return {"code": code, "detail": "the file needs more memory than reading it may take. Make it smaller."}
 
 
-def _confine(request: Request) -> None:
-    """Give up what reading a file does not need. Whoever starts us has closed files and environment."""
+def _limit_resources(request: SandboxRequest) -> None:
+    """Limit this process to what reading a file needs. The parent has cleared environment and open files."""
     limits = {
         resource.RLIMIT_AS: request.memory,
         resource.RLIMIT_CPU: request.cpu_seconds,

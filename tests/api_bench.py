@@ -27,9 +27,9 @@ from app.core.uploaded_files import NewUploadedFile, UploadedFile
 from app.main import create_app
 from cnet.bundle import write_bundle
 from cnet.coding import ENCODERS
-from cnet.formats.base import Checkpoint
-from cnet.formats.canonical import write_canonical
-from cnet.formats.manifest import CheckpointManifest
+from cnet.formats import Checkpoint
+from cnet.formats.canonical_file import write_canonical
+from cnet.formats.checkpoint_manifest import CheckpointManifest
 from cnet.models import ARCHITECTURES
 from cnet.points import BaselineResult, LayerResult, PartBytes, Point
 from cnet.symbols import Symbols

@@ -8,7 +8,7 @@ import numpy as np
 
 from cnet.data import Dataset
 from cnet.models import ARCHITECTURES, Architecture
-from cnet.observer import SilentObserver
+from cnet.observer import Silent
 from cnet.symbols import Symbols
 from cnet.training.config import Optimizer, Training
 from cnet.training.trainer import Trainer
@@ -56,7 +56,7 @@ def same_bits(one: Weights, two: Weights) -> bool:
     )
 
 
-class Recorder(SilentObserver):
+class Recorder(Silent):
     """Keeps metrics and log lines, and asks to stop after so many metrics."""
 
     def __init__(self, stop_after: int | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Everything that the endpoints use, created once for each application."""
+"""All that the endpoints work with, made once for each application."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from app.core.queue import JobQueue
 from app.core.settings import Settings
 from app.core.uploaded_files import UploadedFiles
 
-_HEAVY_REQUESTS = 2  # uploads read and bundles decoded at once: each needs memory and a processor core
+_HEAVY = 2  # files that are read or decoded at once: each costs memory and a core
 
 
 @dataclass(frozen=True)
 class Backend:
-    """Settings, database, stored files, queue and sandbox. Several threads may use everything in it."""
+    """Adapters and limits. Everything in it may be used from several threads."""
 
     settings: Settings
     database: Database
@@ -42,12 +42,7 @@ class Backend:
 
     @classmethod
     def create(cls, settings: Settings, queue: JobQueue | None = None) -> Backend:
-        """The backend that the settings describe. Nothing is connected to yet.
-
-        Args:
-            settings: the settings of the service.
-            queue: used in place of the broker that the settings name.
-        """
+        """Everything by the settings; ``queue`` stands in for the broker that they name. Connects to nothing yet."""
         database, days = Database(settings.database), settings.retention_days
         sender = queue or _celery(settings)
         return cls(
@@ -56,7 +51,7 @@ class Backend:
             queue=sender,
             blobs=LocalBlobs(settings.blobs_dir),
             sandbox=Sandbox(_limits(settings)),
-            heavy_work=CapacityLimiter(_HEAVY_REQUESTS),
+            heavy_work=CapacityLimiter(_HEAVY),
             keys=ApiKeys(database),
             idempotency=IdempotencyKeys(database),
             checkpoints=UploadedFiles.checkpoints(database, retention_days=days),
@@ -78,6 +73,6 @@ def _limits(settings: Settings) -> SandboxLimits:
 
 
 def _celery(settings: Settings) -> JobQueue:
-    from app.core.celery_queue import CeleryQueue  # slow to import, and tests need no broker
+    from app.core.celery_queue import CeleryQueue  # takes a while to import, and tests have no broker
 
     return CeleryQueue(settings.broker)

@@ -102,10 +102,10 @@ def unpack(
     A bundle holds no graph: an .onnx file has only the tensors, unless --like names a file to take the graph from.
     """
     from cnet.bundle import open_bundle
-    from cnet.bundle.convert import format_of
-    from cnet.bundle.convert import unpack as write
+    from cnet.bundle.unpack import unpack as write
+    from cnet.formats import format_by_suffix
 
-    kind = format_of(out)
+    kind = format_by_suffix(out)
     _check_readable(bundle)
     if like is not None:
         _check_readable(like)

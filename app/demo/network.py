@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from app.demo import recipe
-from cnet.bundle.convert import write_model
 from cnet.data import DATASETS
-from cnet.formats import read_checkpoint
+from cnet.formats import read_checkpoint, write_checkpoint
 from cnet.models import ARCHITECTURES
-from cnet.observer import SilentObserver
+from cnet.observer import Silent
 from cnet.training.config import Training
 from cnet.training.stage import Stage
 from cnet.training.trainer import Trainer
@@ -31,13 +30,13 @@ def main(arguments: list[str]) -> None:
         weights = trainer.train(
             trainer.initial(trainer.training.seed), stage, lambda done: _print_json({"progress": done})
         )
-        write_model(weights, file, "pt")
+        write_checkpoint(weights, file, "torch")
     else:
         weights = read_checkpoint(file).weights
     _print_json({"accuracy": trainer.evaluate(weights).accuracy})
 
 
-class _MetricPrinter(SilentObserver):
+class _MetricPrinter(Silent):
     """Prints the numbers of each epoch."""
 
     def metric(self, values: dict[str, Any]) -> None:

@@ -240,7 +240,7 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
             BundleError: the bundle is damaged.
         """
         try:
-            export = importlib.import_module("cnet.formats.torch.export")  # by name: all else works without torch
+            export = importlib.import_module("cnet.formats.torch.state_dict")  # by name: all else works without torch
         except ImportError as error:
             raise CnetError("state_dict() needs PyTorch: pip install 'cnet[train]'", code="torch_missing") from error
         tensors: dict[str, Any] = export.state_dict(self.weights())

@@ -1,6 +1,28 @@
-"""Reading checkpoints of untrusted origin: one reader a file format, no code of the file is ever run."""
+"""Checkpoints of untrusted origin: one file a format (``FORMATS``). Reading runs no code of a file."""
 
-from cnet.formats.base import Checkpoint, Limits, Notice
-from cnet.formats.reader import read_checkpoint
+from cnet.formats.checkpoint_format import FORMATS, CheckpointFormat, writable_formats
+from cnet.formats.checkpoint_reader import Checkpoint, read_checkpoint
+from cnet.formats.checkpoint_writer import format_by_suffix, write_checkpoint
+from cnet.formats.parsing.contents import CheckpointContents, Notice, StoredArray, StoredTensor
+from cnet.formats.parsing.mapped_file import Limits, MappedFile
+from cnet.formats.refusals import refuse_lone_shard
+from cnet.formats.writing import TensorDescription, TensorsToWrite
 
-__all__ = ["Checkpoint", "Limits", "Notice", "read_checkpoint"]
+__all__ = [
+    "FORMATS",
+    "Checkpoint",
+    "CheckpointContents",
+    "CheckpointFormat",
+    "Limits",
+    "MappedFile",
+    "Notice",
+    "StoredArray",
+    "StoredTensor",
+    "TensorDescription",
+    "TensorsToWrite",
+    "format_by_suffix",
+    "read_checkpoint",
+    "refuse_lone_shard",
+    "writable_formats",
+    "write_checkpoint",
+]

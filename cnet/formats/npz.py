@@ -1,57 +1,86 @@
-"""Reader of npz files: named NumPy arrays in a zip archive, read without unpickling."""
+"""Npz files: named NumPy arrays in a zip archive, read without unpickling."""
 
 from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from cnet import dtypes
 from cnet.errors import CheckpointError
-from cnet.formats.archive import ZipArchive
-from cnet.formats.base import Document, FlatLeaf, shown
-from cnet.formats.npy import NpyMember, npy_member
-from cnet.weights import Tensor
+from cnet.formats.checkpoint_format import FORMATS, CheckpointFormat
+from cnet.formats.parsing.contents import (
+    MAX_DIMENSIONS,
+    CheckpointContents,
+    StoredArray,
+    supported_dtype,
+    too_many_dimensions,
+    unsupported_dtype,
+)
+from cnet.formats.parsing.mapped_file import Limits, MappedFile
+from cnet.formats.parsing.npy_arrays import NpyArray, read_npy_header
+from cnet.formats.parsing.zip_archive import ZipArchive, is_zip
+from cnet.formats.writing import TensorsToWrite, write_chunks
 
-MAX_DIMENSIONS = 32
+_TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # the first of the zip format, so that files of equal tensors are equal
 
 
-def is_npz(archive: ZipArchive) -> bool:
+@FORMATS.register("npz")
+class Npz(CheckpointFormat):
+    """NumPy's archive of arrays. bfloat16 and float8 are written as unsigned integers of their bits."""
+
+    summary: ClassVar[str] = "NumPy's npz: named arrays, of any byte order and memory order."
+    source: ClassVar[str] = "https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html"
+    suffixes: ClassVar[tuple[str, ...]] = (".npz",)
+    writable: ClassVar[bool] = True
+
+    name: Literal["npz"] = "npz"
+
+    def recognizes(self, file: MappedFile) -> bool:
+        """Whether a zip archive has arrays and nothing else."""
+        if not is_zip(file):
+            return False
+        try:
+            return has_only_arrays(ZipArchive(file, Limits()))
+        except CheckpointError:
+            return False  # a damaged archive of any kind
+
+    def read(self, file: MappedFile, limits: Limits) -> CheckpointContents:
+        """The arrays, in the order of the directory.
+
+        Raises:
+            CheckpointError: ``corrupt``, ``truncated``, ``unsafe_pickle``, ``unsupported_dtype``,
+                ``unsupported_layout``.
+        """
+        archive = ZipArchive(file, limits)
+        arrays = [read_npy_header(archive, name) for name in archive.names]
+        return CheckpointContents({array.name: _stored_array(array) for array in arrays})
+
+    def write(self, path: Path, tensors: TensorsToWrite, template: Path | None = None) -> None:
+        """Write what ``numpy.load`` reads. ``numpy.savez`` would refuse tensors called ``file``."""
+        del template
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for row in tensors.descriptions:
+                member = zipfile.ZipInfo(f"{row.name}.npy", _TIMESTAMP)
+                member.compress_type = zipfile.ZIP_DEFLATED
+                description = np.lib.format.dtype_to_descr(dtypes.by_name(row.dtype).numpy)
+                header = {"descr": description, "fortran_order": False, "shape": row.shape}
+                with archive.open(member, "w", force_zip64=True) as file:
+                    np.lib.format.write_array_header_1_0(file, header)
+                    write_chunks(file, tensors.chunks(row.name))
+
+
+def has_only_arrays(archive: ZipArchive) -> bool:
     """Whether an archive is an npz: arrays and nothing else."""
     return bool(archive.names) and all(name.endswith(".npy") for name in archive.names)
 
 
-def read_npz(archive: ZipArchive) -> Document:
-    """The arrays of an npz file, in the order of its directory; any byte order and Fortran order are taken.
-
-    Raises:
-        CheckpointError: ``corrupt``, ``truncated``, ``unsafe_pickle``, ``unsupported_dtype``.
-    """
-    members = [npy_member(archive, name) for name in archive.names]
-    return Document("npz", {member.name: _leaf(member) for member in members})
-
-
-def _leaf(member: NpyMember) -> FlatLeaf:
-    name = _element_type(member)
-    if len(member.shape) > MAX_DIMENSIONS:
-        raise CheckpointError(
-            f"array {shown(member.name)} has {len(member.shape)} dimensions; at most {MAX_DIMENSIONS} are taken",
-            code="unsupported_layout",
-        )
-
-    def load(tensor: str) -> Tensor:
-        return Tensor(tensor, name, member.load())
-
-    return FlatLeaf(member.elements, member.nbytes, load)
-
-
-def _element_type(member: NpyMember) -> str:
-    name = member.dtype.name
-    if member.dtype.kind in "biufc":
-        try:
-            return dtypes.by_name(name).name
-        except CheckpointError:
-            pass
-    raise CheckpointError(
-        f"array {shown(member.name)} has element type {shown(np.dtype(member.dtype).str)}, which is not supported: "
-        "convert it before saving",
-        code="unsupported_dtype",
-    )
+def _stored_array(array: NpyArray) -> StoredArray:
+    if array.dtype.kind not in "biufc":
+        raise unsupported_dtype(array.name, np.dtype(array.dtype).str)
+    dtype = supported_dtype(array.name, array.dtype.name)
+    if len(array.shape) > MAX_DIMENSIONS:
+        raise too_many_dimensions(array.name, len(array.shape))
+    return StoredArray(dtype.name, array.shape, array.load)

@@ -1,6 +1,6 @@
-"""Reader of safetensors files, strict: every byte is accounted for, bfloat16 and float8 are kept as bits.
+"""Safetensors files, read strictly: every byte is accounted for, and bfloat16 and float8 are kept as bits.
 
-The format is that of the safetensors specification: 8 bytes of little-endian header length, a JSON header, the data.
+The format is that of the safetensors specification: 8 bytes of little-endian header length, a JSON header, the values.
 The ``safetensors`` package cannot give bfloat16 and float8 to NumPy and takes the last of two equal keys, so the
 header is parsed here.
 """
@@ -8,75 +8,147 @@ header is parsed here.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from math import prod
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NoReturn
+
+import numpy as np
+import numpy.typing as npt
 
 from cnet import dtypes
 from cnet.errors import CheckpointError
-from cnet.formats.base import Document, FlatLeaf, Limits, Source, listed, owned, shown
-from cnet.weights import Tensor
+from cnet.formats.checkpoint_format import FORMATS, CheckpointFormat
+from cnet.formats.parsing.contents import MAX_DIMENSIONS, CheckpointContents, StoredArray, contiguous, damaged
+from cnet.formats.parsing.contents import unsupported_dtype as unsupported
+from cnet.formats.parsing.mapped_file import Limits, MappedFile
+from cnet.formats.parsing.quoting import quoted, quoted_list
+from cnet.formats.writing import TensorDescription, TensorsToWrite, write_chunks
 
-METADATA_KEY = "cnet"  # our entry in ``__metadata__``: JSON with the tied groups, as the canonical form has it
-MAX_DIMENSIONS = 32
+_METADATA_KEY = "cnet"  # our entry of ``__metadata__``: JSON with a version and the tied groups
+_ALIGNMENT = 8
+_LONGEST_HEADER = Limits().header_bytes
 
 
-def read_safetensors(source: Source, limits: Limits) -> Document:
+@FORMATS.register("safetensors")
+class Safetensors(CheckpointFormat):
+    """Hugging Face's format of named tensors."""
+
+    summary: ClassVar[str] = "Hugging Face's safetensors: named tensors of every element type."
+    source: ClassVar[str] = "https://github.com/huggingface/safetensors#format"
+    suffixes: ClassVar[tuple[str, ...]] = (".safetensors",)
+    writable: ClassVar[bool] = True
+
+    name: Literal["safetensors"] = "safetensors"
+
+    def recognizes(self, file: MappedFile) -> bool:
+        """Whether a JSON object follows a header length that the format allows."""
+        head = file.head(9)
+        return head[8:] == b"{" and int.from_bytes(head[:8], "little") <= _LONGEST_HEADER
+
+    def read(self, file: MappedFile, limits: Limits) -> CheckpointContents:
+        """The tensors, in the order of the header."""
+        return read_safetensors(file, limits)
+
+    def write(self, path: Path, tensors: TensorsToWrite, template: Path | None = None) -> None:
+        """Write tensors in their own element types."""
+        del template
+        write_safetensors(path, tensors)
+
+
+def read_safetensors(file: MappedFile, limits: Limits) -> CheckpointContents:
     """The tensors of a safetensors file, in the order of its header.
 
     Raises:
-        CheckpointError: ``truncated``, ``corrupt``, ``duplicate_name`` or ``unsupported_dtype``.
+        CheckpointError: ``truncated``, ``corrupt``, ``duplicate_name``, ``unsupported_dtype`` or ``too_many_elements``.
     """
-    length = int.from_bytes(source.array(0, 8), "little")
+    length = int.from_bytes(file.array(0, 8), "little")
     if length > limits.header_bytes:
         raise CheckpointError(
-            f"the safetensors header has {length} bytes; at most {limits.header_bytes} are taken",
+            f"the safetensors header has {length} bytes, and at most {limits.header_bytes} are accepted. "
+            "Save fewer tensors or shorter metadata.",
             code="too_many_elements",
         )
-    header = _parse(bytes(source.array(8, length)))
+    if length > file.size - 8:
+        raise CheckpointError(
+            "the safetensors header is longer than the file, so it was cut off. Upload it again.", code="truncated"
+        )
+    header = _parse_header(bytes(file.array(8, length)))
     metadata = header.pop("__metadata__", {})
-    data = 8 + length
-    entries = [_Entry(name, row) for name, row in header.items()]
-    _check_layout(entries, source.size - data)
-    leaves = {entry.name: entry.leaf(source, data) for entry in entries}
-    return Document("safetensors", leaves, _tied(metadata, set(leaves)))
+    start = 8 + length
+    entries = [_HeaderEntry(name, row) for name, row in header.items()]
+    _check_layout(entries, file.size - start)
+    tensors = {entry.name: entry.stored_array(file, start) for entry in entries}
+    return CheckpointContents(tensors, _tied_groups(metadata, set(tensors)))
 
 
-class _Entry:
-    """One tensor's row of the header, checked."""
+def write_safetensors(path: Path, tensors: TensorsToWrite) -> None:
+    """Write a safetensors file, chunk by chunk. The same tensors give the same bytes.
+
+    The header lists the tensors in their own order, tied copies too. Their values follow by falling element size, so
+    that every tensor is aligned and can be used in place, and start at a multiple of 8 bytes. ``__metadata__`` has one
+    entry, ``cnet``: JSON with ``version`` and the ``tied`` groups.
+    """
+    by_size = sorted(tensors.descriptions, key=lambda row: -row.itemsize)  # stable: equal sizes keep their order
+    header = _header(tensors, by_size)
+    with path.open("wb") as file:
+        file.write(len(header).to_bytes(8, "little"))
+        file.write(header)
+        for row in by_size:
+            write_chunks(file, tensors.chunks(row.name))
+
+
+def _header(tensors: TensorsToWrite, by_size: Sequence[TensorDescription]) -> bytes:
+    offsets, position = {}, 0
+    for row in by_size:
+        offsets[row.name] = [position, position + row.nbytes]
+        position += row.nbytes
+    stated = json.dumps({"version": 1, "tied": tensors.tied}, ensure_ascii=False, separators=(",", ":"))
+    header: dict[str, Any] = {"__metadata__": {_METADATA_KEY: stated}}
+    for row in tensors.descriptions:
+        code = dtypes.by_name(row.dtype).safetensors
+        header[row.name] = {"dtype": code, "shape": row.shape, "data_offsets": offsets[row.name]}
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    return text + b" " * (-len(text) % _ALIGNMENT)
+
+
+class _HeaderEntry:
+    """The entry of one tensor in the header, checked."""
 
     def __init__(self, name: str, row: object) -> None:
         self.name = name
         if not isinstance(row, dict) or set(row) != {"dtype", "shape", "data_offsets"}:
-            raise _corrupt(f"the entry of tensor {shown(name)} does not state dtype, shape and data_offsets")
+            raise damaged(f"tensor {quoted(name)}", "its entry does not state dtype, shape and data_offsets")
         self.dtype = _dtype(name, row["dtype"])
         self.shape = _naturals(name, row["shape"])
         offsets = _naturals(name, row["data_offsets"])
         if len(offsets) != 2 or len(self.shape) > MAX_DIMENSIONS:
-            raise _corrupt(f"the entry of tensor {shown(name)} is malformed")
+            raise damaged(
+                f"tensor {quoted(name)}", f"it has {len(self.shape)} dimensions and {len(offsets)} offsets instead of 2"
+            )
         self.begin, self.end = offsets
         if self.end - self.begin != prod(self.shape) * self.dtype.numpy.itemsize:
-            raise _corrupt(f"tensor {shown(name)} states a shape that its bytes do not fill")
+            raise damaged(f"tensor {quoted(name)}", f"its bytes do not fill the stated shape {self.shape}")
 
-    def leaf(self, source: Source, data: int) -> FlatLeaf:
-        """The tensor, still in the file whose data begin at ``data``."""
+    def stored_array(self, file: MappedFile, start: int) -> StoredArray:
+        """The tensor in a file whose values begin at byte ``start``."""
 
-        def load(name: str) -> Tensor:
-            raw = source.array(data + self.begin, self.end - self.begin)
-            view = raw.view(self.dtype.numpy).reshape(self.shape)
-            return Tensor(name, self.dtype.name, owned(view, self.dtype.numpy))
+        def read() -> npt.NDArray[np.generic]:
+            raw = file.array(start + self.begin, self.end - self.begin)
+            return contiguous(raw.view(self.dtype.numpy).reshape(self.shape), self.dtype.numpy)
 
-        return FlatLeaf(prod(self.shape), self.end - self.begin, load)
+        return StoredArray(self.dtype.name, self.shape, read)
 
 
-def _parse(header: bytes) -> dict[str, Any]:
+def _parse_header(header: bytes) -> dict[str, Any]:
     try:
         document = json.loads(
-            header.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_no_constant
+            header.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_refuse_number, parse_float=_refuse_number
         )
     except (ValueError, RecursionError) as error:
-        raise _corrupt("the safetensors header is not JSON") from error
+        raise damaged("the safetensors header", "it is not JSON") from error
     if not isinstance(document, dict):
-        raise _corrupt("the safetensors header is not a JSON object")
+        raise damaged("the safetensors header", "it is not a JSON object")
     return document
 
 
@@ -85,59 +157,55 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(document) != len(pairs):
         seen: set[str] = set()
         twice = [name for name, _ in pairs if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
-        raise CheckpointError(f"the safetensors header names {listed(twice)} twice", code="duplicate_name")
+        raise CheckpointError(
+            f"the safetensors header names tensors twice: {quoted_list(twice)}. Save each tensor once.",
+            code="duplicate_name",
+        )
     return document
 
 
-def _no_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} has no place in a safetensors header")
+def _refuse_number(text: str) -> NoReturn:
+    raise ValueError(f"{text}: a safetensors header has integers only")
 
 
 def _dtype(name: str, code: object) -> dtypes.DType:
     try:
         return dtypes.by_safetensors(code if isinstance(code, str) else str(code))
     except CheckpointError as error:
-        raise CheckpointError(
-            f"tensor {shown(name)} has element type {shown(code)}, which is not supported: convert it before saving",
-            code="unsupported_dtype",
-        ) from error
+        raise unsupported(name, quoted(code)) from error
 
 
 def _naturals(name: str, value: object) -> tuple[int, ...]:
     if not isinstance(value, list) or any(type(n) is not int or not 0 <= n < 2**63 for n in value):
-        raise _corrupt(f"the entry of tensor {shown(name)} has a shape or offsets that are not natural numbers")
+        raise damaged(f"tensor {quoted(name)}", "its shape or offsets are not natural numbers")
     return tuple(value)
 
 
-def _check_layout(entries: list[_Entry], available: int) -> None:
-    """The format's own rule: the tensors cover the data without gap, overlap or rest."""
+def _check_layout(entries: list[_HeaderEntry], available: int) -> None:
+    """Check the rule of the format that the tensors cover all bytes without a gap or an overlap."""
     position = 0
     for entry in sorted(entries, key=lambda entry: (entry.begin, entry.end)):
         if entry.begin != position:
-            raise _corrupt(f"the bytes of tensor {shown(entry.name)} overlap others or leave a gap")
+            raise damaged(f"tensor {quoted(entry.name)}", "its bytes overlap others or leave a gap")
         position = entry.end
     if position > available:
         raise CheckpointError(
-            f"the tensors need {position} bytes and the file has {max(available, 0)}: it was cut off; upload it again",
+            f"the tensors take {position} bytes and the file has {max(available, 0)}: it was cut off. Upload it again.",
             code="truncated",
         )
     if position < available:
-        raise _corrupt(f"the file has {available - position} bytes that belong to no tensor")
+        raise damaged("the file", f"{available - position} bytes of it belong to no tensor")
 
 
-def _tied(metadata: object, names: set[str]) -> tuple[tuple[str, ...], ...]:
-    """The tied groups that our canonical form states. Foreign or malformed metadata states none."""
+def _tied_groups(metadata: object, names: set[str]) -> tuple[tuple[str, ...], ...]:
+    """The tied groups that our own files state. There are none in other files, nor where the statement is malformed."""
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
-        raise _corrupt("the safetensors metadata is not a map of text to text")
+        raise damaged("the safetensors header", "its metadata is not a map of text to text")
     try:
-        groups = json.loads(metadata.get(METADATA_KEY, "{}")).get("tied", [])
+        groups = json.loads(metadata.get(_METADATA_KEY, "{}")).get("tied", [])
         tied = tuple(tuple(str(name) for name in group) for group in groups)
     except (ValueError, TypeError, AttributeError, RecursionError):
         return ()
     stated = [name for group in tied for name in group]
     sound = len(set(stated)) == len(stated) and set(stated) <= names and all(len(group) > 1 for group in tied)
     return tied if sound else ()
-
-
-def _corrupt(detail: str) -> CheckpointError:
-    return CheckpointError(f"{detail}: the file is damaged", code="corrupt")

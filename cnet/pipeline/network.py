@@ -1,4 +1,4 @@
-"""A network with a data set, as the pipeline uses it: it can be trained and evaluated."""
+"""The net as the pipeline sees it where there is a data set: it can be trained, tuned and evaluated."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class TrainingRun:
-    """What one training needs beside the weights.
+    """One training on its way.
 
     Attributes:
-        state: the file in which it saves its state, from which it can be resumed.
-        on_fraction: called with the fraction, 0..1, of the training that is done.
-        teacher: the network to learn from; None where the job asks for no distillation.
+        state: where it saves what it can be resumed from.
+        on_fraction: told the done fraction, 0..1.
+        teacher: the net to learn from, where there is one.
     """
 
     state: Path
@@ -46,7 +46,7 @@ class TrainingRun:
 
 
 class TrainableNetwork:
-    """A network with a data set. Making one imports PyTorch.
+    """A net with a data set. Making one imports torch.
 
     Raises:
         TrainingError: (``torch_missing``) PyTorch is not installed.
@@ -65,17 +65,17 @@ class TrainableNetwork:
         self._trainer = _trainer(plan, dataset, preprocess, selection, observer)
 
     def check(self, weights: Weights) -> None:
-        """Check that tensors and labels fit the architecture. Raises as ``cnet.models.match.check_match``."""
+        """Raise where tensors or labels do not fit the architecture (see ``check_match``)."""
         shapes = {tensor.name: tensor.shape for tensor in weights}
         check_match(self._plan.architecture, self._dataset.input_shape, self._dataset.classes, shapes)
 
     @property
     def test_images(self) -> int:
-        """Number of images on which accuracies are measured."""
+        """How many images accuracies are measured on."""
         return len(self._dataset.y_test)
 
     def initial(self, state: Path, on_fraction: OnFraction) -> Weights:
-        """A baseline: random weights, trained with the task loss alone."""
+        """Random weights, trained with the task loss alone."""
         from cnet.training.trainer import Stage
 
         fresh = self._trainer.initial(self._plan.baseline.seed)
@@ -83,29 +83,29 @@ class TrainableNetwork:
         return self._trainer.train(fresh, stage, on_fraction)
 
     def finetune(self, weights: Weights, state: Path, on_fraction: OnFraction) -> Weights:
-        """Weights fine-tuned with the penalty of the job's method."""
+        """Fine-tuning with the method's penalty."""
         from cnet.training.trainer import Stage
 
         stage = Stage("finetune", self._plan.finetune, method=self._plan.method, keep=None, state=state)
         return self._trainer.train(weights, stage, on_fraction)
 
     def curvature(self, weights: Weights) -> Curvature:
-        """Curvature of the loss along each weight of w_net, shape (n,), float64; for parts that use it."""
+        """What the pruner obd needs, and a quantizer that is sensitive to it."""
         return self._trainer.curvature(weights)
 
     @property
     def learns_from_teacher(self) -> bool:
-        """Whether pruning and recovery also learn from the original network."""
+        """Whether pruning and recovery learn from the original net too."""
         return self._plan.options.distill is not None
 
     def prune_gradually(self, weights: Weights, pruner: Pruner, sparsity: float, run: TrainingRun) -> Weights:
-        """Weights trained while sparsity rises, with the method's penalty as strong as at the end of the fine-tuning.
+        """Training with the method's penalty, as strong as at the end of the fine-tuning, while sparsity rises.
 
         Args:
             weights: where to start.
             pruner: its ``gradual`` is set.
-            sparsity: the final sparsity, 0..1.
-            run: what the training needs beside the weights.
+            sparsity: the final one.
+            run: where the state is kept, who is told the done fraction, and the teacher.
         """
         from cnet.training.gradual import Rise
 
@@ -116,20 +116,16 @@ class TrainableNetwork:
         return self._trainer.train(weights, stage, run.on_fraction)
 
     def recover(self, weights: Weights, keep: Mask, run: TrainingRun) -> Weights:
-        """Weights trained with the task loss. Those outside ``keep``, bool, shape (n,), stay zero.
-
-        The statistics of batch norm are measured again afterwards, where the job asks for it.
-        """
+        """Fine-tuning with the task loss; weights outside ``keep`` stay zero. Then batch norm is measured anew."""
         stage = replace(self._stage("recover", self._plan.recover, run), keep=keep)
         return self._trainer.train(weights, stage, run.on_fraction)
 
     def tune_centroids(
         self, weights: Weights, symbols: Symbols, run: TrainingRun, quantizer: Quantizer
     ) -> tuple[Weights, Symbols]:
-        """Centroids, biases and batch norm trained while labels stay.
+        """Fine-tuning of centroids, biases and batch norm while labels stay; then batch norm is measured anew.
 
-        The centroids stay too where they are a grid of ``quantizer``. The statistics of batch norm are measured again
-        afterwards, and batch norm is merged into the layers before it, where the job asks for it.
+        Where the centroids are the grid of ``quantizer``, they stay too. Batch norm is merged where asked for.
         """
         if symbols.labels is not None:
             stage = replace(self._stage("centroids", self._plan.centroids, run), fixed=not quantizer.trains_centroids)
@@ -172,6 +168,6 @@ def _trainer(
         if error.name != "torch":
             raise
         raise TrainingError(
-            "training: PyTorch is not installed. Install it with: pip install 'cnet[train]'.", code="torch_missing"
+            "training and evaluation need PyTorch: install cnet with the extra 'train'", code="torch_missing"
         ) from error
     return Trainer(plan.architecture, dataset, plan.finetune, preprocess, selection, observer)

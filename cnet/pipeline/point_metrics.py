@@ -1,4 +1,4 @@
-"""The numbers of a run, measured on weights, symbols and files."""
+"""From weights, symbols and files to the numbers of a run."""
 
 from __future__ import annotations
 
@@ -22,14 +22,8 @@ from cnet.weights import Weights
 Vector = npt.NDArray[np.floating]
 
 
-def measure_baseline(weights: Weights, accuracy: float | None, loss: float | None) -> BaselineResult:
-    """The numbers of the network before compression.
-
-    Args:
-        weights: before any compression.
-        accuracy: in percent; None without a data set.
-        loss: mean cross-entropy; None without a data set.
-    """
+def baseline_result(weights: Weights, accuracy: float | None, loss: float | None) -> BaselineResult:
+    """The baseline's numbers; ``weights`` are those before any compression."""
     return BaselineResult(
         accuracy=accuracy,
         loss=loss,
@@ -42,7 +36,7 @@ def measure_baseline(weights: Weights, accuracy: float | None, loss: float | Non
 
 
 def _vector_parts(weights: Weights) -> Iterator[npt.NDArray[np.generic]]:
-    """w_net in chunks, shape (m,) each."""
+    """w_net in parts, none of which is held."""
     for name in weights.compressible:
         tensor = weights[name]
         yield from (dtypes.widen(part, tensor.dtype) for part in arrays.chunks(tensor.data))
@@ -77,7 +71,7 @@ def point_name(index: int) -> str:
 
 @dataclass(frozen=True)
 class PointQuality:
-    """What is measured on the decoded network of a point; the fields are those of ``cnet.points.Point``."""
+    """What a point's decoded net is worth; layers as in ``Point``. None and null where there is no data set."""
 
     accuracy: float | None
     accuracy_before_quantize: float | None
@@ -89,17 +83,17 @@ class PointQuality:
     layers: tuple[LayerResult, ...]
 
     def __post_init__(self) -> None:
-        """Refuse weights that their element type cannot hold. Raises CheckpointError (``not_finite``)."""
+        """Refuse a net with weights that its element types cannot hold. Raises CheckpointError (``not_finite``)."""
         lost = [layer.name for layer in self.layers if not np.isfinite(layer.mse)]
         if lost:
             raise CheckpointError(
-                f"tensor {lost[0]!r}: compressed weights are larger than its element type can hold. Take the quantizer "
-                "kmeans and no transform, or save the checkpoint in a wider type.",
+                f"compressed weights of {lost[0]!r} are larger than its element type can hold: name the quantizer "
+                "kmeans and no transform, or save the checkpoint in a wider type",
                 code="not_finite",
             )
 
     def summary(self) -> dict[str, Any]:
-        """The numbers in the manifest of the bundle: accuracies exactly, others to six significant digits."""
+        """What the bundle's manifest tells of it, by the names of ``Point``; accuracies are exact."""
         return {
             "sparsity": brief(self.sparsity),
             "clusters": self.clusters,
@@ -131,28 +125,27 @@ def check_decoded(name: str, decoded: npt.NDArray[np.generic], expected: npt.NDA
 
 
 def brief(value: float | None) -> float | None:
-    """``value`` to six significant digits; None where it is None or not finite."""
+    """A number to six significant digits; None for what is no number."""
     return None if value is None or not np.isfinite(value) else float(f"{value:.6g}")
 
 
-def measure_quality(
+def quality(
     original: Vector,
-    networks: tuple[Weights, Weights],
+    nets: tuple[Weights, Weights],
     symbols: Symbols,
     accuracies: tuple[float | None, float | None],
     loss: float | None,
 ) -> PointQuality:
-    """Measure a decoded network.
+    """Measure a decoded net.
 
     Args:
-        original: w_net just before pruning, shape (n,), float32 or float64.
-        networks: the weights as the bundle stores them, and as its reader gets them; they differ where tensors are
-            stored as products of two factors.
+        original: w_net just before pruning.
+        nets: the weights as they lie in the bundle, and as its reader gets them, which is the same but for products.
         symbols: mask, labels and centroids as they are in the bundle.
-        accuracies: in percent, of the decoded network and of the network before it was quantized.
-        loss: of the decoded network.
+        accuracies: of the decoded net, and of the net before it was quantized.
+        loss: of the decoded net.
     """
-    stored, decoded = networks
+    stored, decoded = nets
     vector = decoded.vector()
     return PointQuality(
         accuracy=accuracies[0],
@@ -166,8 +159,8 @@ def measure_quality(
     )
 
 
-def point_of(request: PointRequest, measured: PointQuality, baseline: BaselineResult, bundle: BundleSizes) -> Point:
-    """All numbers of a point; its sizes are counted on the file."""
+def point(request: PointRequest, measured: PointQuality, baseline: BaselineResult, bundle: BundleSizes) -> Point:
+    """A point's numbers, sizes counted on the file."""
     parts = PartBytes(
         bundle.mask, bundle.labels, bundle.centroids, bundle.other_tensors, bundle.container, bundle.total
     )
@@ -198,7 +191,7 @@ def point_of(request: PointRequest, measured: PointQuality, baseline: BaselineRe
 
 
 def _layers(original: Vector, stored: Weights, decoded: Weights, symbols: Symbols) -> Iterator[LayerResult]:
-    """One row for each compressible tensor. The labels of its kept weights follow each other."""
+    """One row a compressible tensor. Its labels are those of its kept entries, which lie side by side."""
     start, numbers, vector = 0, stored.vector(), decoded.vector()
     for (name, part), place in zip(decoded.slices(), spans(stored), strict=True):
         keep = symbols.keep[place]
@@ -218,5 +211,5 @@ def _layers(original: Vector, stored: Weights, decoded: Weights, symbols: Symbol
 
 
 def _sparsity(vector: Vector) -> float:
-    """Zeros / weights of a vector, shape (n,); 0 where it is empty."""
+    """Counted zeros / entries; 0 where there are none."""
     return (len(vector) - int(np.count_nonzero(vector))) / len(vector) if len(vector) else 0.0

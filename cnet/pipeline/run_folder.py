@@ -1,14 +1,14 @@
-"""The folder of a run: its results, and the state from which it can be resumed.
+"""The folder of a run: what is finished, and what can be gone on from.
 
-    run.json                 the key of the run that the folder belongs to
+    run.json                 whose run this is: its key
     records/NAME.json        results of finished steps
-    weights/NAME.safetensors weights of finished steps, canonical form; NAME.json names products of two factors
+    weights/NAME.safetensors weights of finished steps, canonical form; NAME.json: which of them are factors of what
     training/NAME/           state of a training under way, written by the trainer
-    bundles/NAME.npz         bundles; the bundle of a finished point has a record of the same name
+    bundles/NAME.npz         bundles; a final one has a record of the same name
 
-Every file is complete or absent: it is written under another name, flushed to the disk, and renamed. At most the
-weights of four steps are here at once, in a search also those of every sparsity so far. They are removed when the run
-ends; bundles and records stay.
+Every file appears whole: it is written beside its place, flushed to the disk, and renamed. At most the weights of
+four steps lie here at once, in a search those of every sparsity that it was at besides; they go when the run ends.
+Bundles and records stay.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from cnet.files import atomic_path, atomic_write, remove_drafts
-from cnet.formats.canonical import read_canonical, write_canonical
+from cnet.formats.canonical_file import read_canonical, write_canonical
 from cnet.products import factored
 from cnet.weights import Product, Selection, Weights
 
@@ -28,15 +28,12 @@ _PARTS = ("records", "weights", "training", "bundles")
 
 
 class RunFolder:
-    """The folder of one run.
+    """One run's folder.
 
     Args:
-        folder: made where it does not exist. Files of another run (another ``key``) are removed.
-        key: digest of everything that decides the results of the run.
-        selection: which tensors are compressible, for weights that are read back.
-
-    Attributes:
-        resumed: whether an earlier attempt at the same run left its files.
+        folder: made if need be. Whatever another run (another ``key``) left in it is removed.
+        key: the run's digest.
+        selection: which tensors of weights that are read back are compressible.
     """
 
     def __init__(self, folder: Path, key: str, selection: Selection) -> None:
@@ -71,7 +68,7 @@ class RunFolder:
         return factored(read_canonical(path, self._selection), products)
 
     def set_weights(self, name: str, weights: Weights) -> Weights:
-        """Save weights, and return what a resumed run would read."""
+        """Save weights, and give back what a resumed run would read."""
         path = self._weights(name)
         if weights.products:
             self._write(path.with_suffix(".json"), {"products": [asdict(product) for product in weights.products]})
@@ -80,26 +77,26 @@ class RunFolder:
         return factored(read_canonical(path, self._selection), weights.products)
 
     def drop_weights(self, name: str) -> None:
-        """Remove saved weights, where there are any of that name."""
+        """Remove weights that nobody will ask for again."""
         for suffix in (".safetensors", ".json"):
             self._weights(name).with_suffix(suffix).unlink(missing_ok=True)
 
     def training(self, name: str) -> Path:
-        """The path of the state of the training ``name``. The trainer may write other files beside it."""
+        """The file in which the trainer keeps the state of the training ``name``; it may put others beside it."""
         folder = self._folder / "training" / name
         folder.mkdir(exist_ok=True)
         return folder / "state"
 
     def drop_training(self, name: str) -> None:
-        """Remove the state of a training."""
+        """Remove the state of a training that is finished."""
         self._clear(f"training/{name}")
 
     def bundle(self, name: str) -> Path:
-        """The path of a final bundle."""
+        """The place of a final bundle."""
         return self._folder / "bundles" / f"{name}.npz"
 
     def draft(self, name: str) -> Path:
-        """The path of a bundle that is not final."""
+        """The place of a bundle on its way to being final."""
         return self._folder / "bundles" / f"{name}.draft"
 
     def finish(self) -> None:

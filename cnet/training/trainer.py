@@ -15,7 +15,7 @@ from cnet.capabilities import needs_curvature
 from cnet.data import Dataset
 from cnet.errors import TrainingError
 from cnet.models import Architecture
-from cnet.observer import Observer, SilentObserver
+from cnet.observer import Observer, Silent
 from cnet.prune import Curvature
 from cnet.symbols import Symbols
 from cnet.training import batches, convert, evaluate
@@ -65,7 +65,7 @@ class Trainer:
     training: Training = field(default_factory=Training)
     preprocess: Preprocess | None = None
     selection: Selection = field(default_factory=Selection)
-    observer: Observer = field(default_factory=SilentObserver)
+    observer: Observer = field(default_factory=Silent)
     replay: bool = True
 
     def initial(self, seed: int) -> Weights:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import cnet
 from cnet.coding import ENCODERS
-from cnet.data import DATASETS
+from cnet.data import DATASET_FORMATS, DATASETS
+from cnet.formats import FORMATS
 from cnet.methods import METHODS
 from cnet.models import ARCHITECTURES
 from cnet.prune import PRUNERS
@@ -34,6 +35,8 @@ PARTS = {
         ),
     ),
     "data": (DATASETS, ("digits",)),
+    "formats": (FORMATS, ("npz", "onnx", "safetensors", "torch")),
+    "data.formats": (DATASET_FORMATS, ("npz",)),
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from app.core.blobs import LocalBlobs
 from app.core.jobs import Job
 from app.core.uploaded_files import NewUploadedFile, UploadedFiles
-from cnet.formats.canonical import write_canonical
+from cnet.formats.canonical_file import write_canonical
 from cnet.weights import Tensor, Weights
 from tests.processes import Service
 

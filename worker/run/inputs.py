@@ -10,8 +10,8 @@ from app.core.errors import GoneError, NotFoundError
 from app.core.jobs import Job
 from app.core.uploaded_files import UploadedFile, UploadedFiles
 from cnet.data import DATASETS, Dataset
-from cnet.data.npz import read_dataset
-from cnet.formats.canonical import read_canonical
+from cnet.data.canonical_dataset import read_dataset
+from cnet.formats.canonical_file import read_canonical
 from cnet.pipeline import Inputs
 from cnet.spec import JobSpec
 from cnet.weights import Weights

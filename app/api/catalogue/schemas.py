@@ -38,4 +38,6 @@ class Catalogue(BaseModel):
     encoders: list[Part]
     architectures: list[Part]
     datasets: list[Part]
+    formats: list[Part]
+    dataset_formats: list[Part]
     limits: Limits

@@ -1,1 +1,1 @@
-"""Checkpoints: the weights of trained models."""
+"""Checkpoints: a trained model's weights."""

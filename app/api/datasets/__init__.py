@@ -1,1 +1,1 @@
-"""Data sets: labelled images for training and for measuring accuracy."""
+"""Data sets: labelled images to train on and to measure accuracy with."""

@@ -1,4 +1,4 @@
-"""The JSON of health checks."""
+"""Health as JSON."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pydantic import BaseModel, Field
 
 
 class Liveness(BaseModel):
-    """The server runs."""
+    """The server answers."""
 
-    status: Literal["ok"] = Field(default="ok", description="Always `ok`.")
+    status: Literal["ok"] = "ok"
 
 
 class Readiness(BaseModel):
-    """The server can take jobs."""
+    """All that the server depends on works."""
 
-    status: Literal["ok"] = Field(default="ok", description="Always `ok`; otherwise the answer is `503`.")
-    checks: dict[str, str] = Field(description="`ok` for each of disk, database and broker.")
-    workers: int = Field(description="Number of workers that run now.")
+    status: Literal["ok"] = "ok"
+    checks: dict[str, str] = Field(description="`ok` by what was checked: disk, database, broker.")
+    workers: int = Field(description="Workers seen of late.")

@@ -1,1 +1,1 @@
-"""HTTP: request bodies, file responses, problem documents, pages of lists, idempotency."""
+"""HTTP itself: bodies, files, problems, pages of lists."""

@@ -1,1 +1,1 @@
-"""Jobs: compressing a checkpoint, or training and compressing a network."""
+"""Jobs: a compression that is asked for, watched, stopped."""

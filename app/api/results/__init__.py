@@ -1,1 +1,1 @@
-"""Results: the points of a job, their bundles, decoded models and metrics."""
+"""Results: a job's points, bundles, decoded models, numbers."""

@@ -1,4 +1,4 @@
-"""The JSON of results."""
+"""Results as JSON."""
 
 from __future__ import annotations
 
@@ -10,19 +10,15 @@ _GROWING = ConfigDict(extra="allow")  # numbers that a newer worker adds are sho
 
 
 class PointQuery(BaseModel):
-    """Query parameters that choose a point."""
+    """Which of a job's points."""
 
-    point: int | None = Field(
-        default=None, ge=0, le=2**31 - 1, description="Index of the point, from 0. By default the selected one."
-    )
+    point: int | None = Field(default=None, ge=0, le=2**31 - 1, description="Index; default: the selected point.")
 
 
 class ModelQuery(PointQuery):
-    """Query parameters that choose a point and a format."""
+    """Which point, and as what."""
 
-    format: str = Field(
-        default="safetensors", description="`safetensors`, `npz` or `onnx` (its tensors without a graph)."
-    )
+    format: str = Field(default="safetensors", description="`safetensors`, `npz` or `onnx` (the tensors, no graph).")
 
 
 class BaselineResult(BaseModel):

@@ -1,4 +1,4 @@
-"""The interface of a blob store."""
+"""What a blob store is."""
 
 from __future__ import annotations
 
@@ -8,37 +8,29 @@ from typing import Protocol
 
 
 class BlobStore(Protocol):
-    """Immutable files, each named by the SHA-256 of its content (64 lower-case hex digits).
-
-    Several processes may use one store at the same time.
-    """
+    """Immutable content by its sha256 (64 lower-case hex digits). Safe to use from several processes."""
 
     def put_file(self, source: Path) -> str:
-        """Store the content of ``source`` and return its digest. Storing the same content again changes nothing.
+        """Store the content of ``source`` and return its digest; ``source`` may be moved or left. Idempotent.
 
-        Content that is already there counts as stored now (see ``discard``). ``source`` may be moved.
-
-        Raises:
-            StorageFullError: there is no space; nothing was stored.
+        Content that is there already counts as stored now (see ``discard``). Raises StorageFullError; nothing is half
+        stored then.
         """
 
     def path(self, digest: str) -> Path:
-        """The path of a local file with the content, for reading only. Raises NotFoundError."""
+        """A local file with the content, to read only. Raises NotFoundError."""
 
     def size(self, digest: str) -> int:
-        """Size of the content in bytes. Raises NotFoundError."""
+        """Bytes. Raises NotFoundError."""
 
     def delete(self, digest: str) -> None:
-        """Delete the content. No error where it does not exist."""
+        """Forget it; no error where it is not there."""
 
     def discard(self, digest: str, before: float) -> bool:
-        """Delete the content unless it was stored, or stored again, at or after ``before`` (seconds, POSIX time).
+        """Forget it unless it was stored, or stored again, since ``before`` (POSIX time); whether it is gone.
 
-        A ``put_file`` of the same content may run at the same time: the content is there when that call returns.
-
-        Returns:
-            Whether the content is deleted now.
+        Safe beside a ``put_file`` of the same content: either that one counts, or it stores the content anew.
         """
 
     def digests(self) -> Iterator[str]:
-        """The digests of everything that is stored."""
+        """Everything that is stored."""

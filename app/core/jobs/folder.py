@@ -1,4 +1,4 @@
-"""The paths of a job's files, for workers that write them and for the API that reads them."""
+"""Where a job's files are, for those who write them and those who show them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class JobFolder:
-    """The working folder of one job, which all attempts to run it share."""
+    """The working folder of one job; all of its attempts share it."""
 
     path: Path
 
     @classmethod
     def of(cls, jobs_dir: Path, job_id: str) -> JobFolder:
-        """The folder of the job ``job_id``. It is not created."""
+        """The folder of the job ``job_id``; nothing is made."""
         return cls(jobs_dir / job_id)
 
     @property
     def log(self) -> Path:
-        """The log file, to which the workers append."""
+        """What happened, for people; appended to."""
         return self.path / "log.txt"
 
     @property
     def state(self) -> Path:
-        """The folder with the state that the next attempt resumes from; deleted when the job has ended."""
+        """What the next attempt goes on from; gone once the job has ended."""
         return self.path / "state"

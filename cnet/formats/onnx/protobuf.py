@@ -1,7 +1,8 @@
-"""The wire format of Protocol Buffers: as much of it as an ONNX file needs.
+"""The wire format of Protocol Buffers, as far as ONNX files need it.
 
-A message is a row of fields, each a number and a wire type in one varint, then the value: a varint (type 0), 8 bytes
-(1), a length and so many bytes (2), 4 bytes (5). https://protobuf.dev/programming-guides/encoding/
+A message is a sequence of fields. A field has its number and wire type in one varint, then its value: a varint (wire
+type 0), 8 bytes (1), a length and that many bytes (2), or 4 bytes (5).
+Source: https://protobuf.dev/programming-guides/encoding/
 """
 
 from __future__ import annotations
@@ -16,22 +17,22 @@ from cnet.files import CHUNK_BYTES
 
 _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 _WIDTHS = {_EIGHT: 8, _FOUR: 4}
-_WIRES = {_VARINT, _BYTES, *_WIDTHS}
-_LONGEST = 10  # bytes of a varint of 64 bits
+_WIRE_TYPES = {_VARINT, _BYTES, *_WIDTHS}
+_LONGEST_VARINT = 10  # bytes of a varint of 64 bits
 
 
-class CutError(ValueError):
+class TruncatedMessageError(ValueError):
     """A message that ends within a field."""
 
 
 @dataclass(frozen=True)
-class Field:
+class MessageField:
     """One field of a message.
 
     Attributes:
-        number: which field.
-        raw: all its bytes, those of number and length included.
-        integer: the value of a varint; None for others.
+        number: its number within the message.
+        raw: all its bytes, with those of number and length.
+        integer: the value of a varint; None for other wire types.
         value: the bytes of a string, a message or a number of fixed width; None for a varint.
     """
 
@@ -44,12 +45,12 @@ class Field:
     def content(self) -> memoryview:
         """The bytes of a string or a message. Raises ValueError for a varint."""
         if self.value is None:
-            raise ValueError(f"field {self.number} is a number")
+            raise ValueError(f"field {self.number}: it is a number, not bytes")
         return self.value
 
     @property
     def integers(self) -> list[int]:
-        """What a repeated field of varints holds, one by one or packed. Raises ValueError."""
+        """The integers of a repeated field of varints, packed or not. Raises ValueError."""
         if self.integer is not None:
             return [self.integer]
         found, at = [], 0
@@ -59,8 +60,8 @@ class Field:
         return found
 
 
-def varint(value: int) -> bytes:
-    """A number from 0 to 2^64 - 1 in groups of seven bits, the lowest first."""
+def encode_varint(value: int) -> bytes:
+    """A varint: an integer from 0 to 2^64 - 1 in groups of seven bits, the lowest first."""
     found = bytearray()
     while value > 0x7F:
         found.append(value & 0x7F | 0x80)
@@ -68,29 +69,34 @@ def varint(value: int) -> bytes:
     return bytes([*found, value])
 
 
-def number(field: int, value: int) -> bytes:
-    """A field that holds a number from 0 on."""
-    return varint(field << 3 | _VARINT) + varint(value)
+def encode_integer(field: int, value: int) -> bytes:
+    """A field that holds an integer of 0 or more."""
+    return encode_varint(field << 3 | _VARINT) + encode_varint(value)
 
 
-def head(field: int, length: int) -> bytes:
-    """What stands before the ``length`` bytes of a string or a message."""
-    return varint(field << 3 | _BYTES) + varint(length)
+def encode_head(field: int, length: int) -> bytes:
+    """The number and length of a field, which precede the ``length`` bytes of a string or a message."""
+    return encode_varint(field << 3 | _BYTES) + encode_varint(length)
 
 
-def block(field: int, value: bytes) -> bytes:
+def encode_bytes(field: int, value: bytes) -> bytes:
     """A field that holds a string or a message."""
-    return head(field, len(value)) + value
+    return encode_head(field, len(value)) + value
 
 
-def fields(message: memoryview) -> Iterator[Field]:
-    """The fields of a message, in its order. Raises ValueError where it is none, CutError where it is cut off."""
+def read_fields(message: memoryview) -> Iterator[MessageField]:
+    """The fields of a message, in its order.
+
+    Raises:
+        TruncatedMessageError: the message is cut off.
+        ValueError: the bytes are not a message.
+    """
     start = 0
     while start < len(message):
         key, at = _read_varint(message, start)
         wire, integer, value = key & 7, None, None
-        if not key >> 3 or wire not in _WIRES:
-            raise ValueError("not a message of Protocol Buffers")
+        if not key >> 3 or wire not in _WIRE_TYPES:
+            raise ValueError("this is not a message of Protocol Buffers")
         if wire == _VARINT:
             integer, end = _read_varint(message, at)
         else:
@@ -98,28 +104,36 @@ def fields(message: memoryview) -> Iterator[Field]:
             end = at + length
             value = message[at:end]
         if end > len(message):
-            raise CutError("not a whole message of Protocol Buffers")
-        yield Field(key >> 3, message[start:end], integer, value)
+            raise TruncatedMessageError("this message of Protocol Buffers is cut off")
+        yield MessageField(key >> 3, message[start:end], integer, value)
         start = end
 
 
-def packed(content: memoryview) -> Iterator[npt.NDArray[np.uint64]]:
-    """The varints of a packed field, in parts, so that long ones take little memory. Raises ValueError."""
+def read_packed_varints(content: memoryview, chunk: int = CHUNK_BYTES) -> Iterator[npt.NDArray[np.uint64]]:
+    """The varints of a packed field, in arrays of shape (n,), so that a long field takes little memory.
+
+    Args:
+        content: the bytes of the field.
+        chunk: number of bytes that are decoded together.
+
+    Raises:
+        ValueError: a varint does not end.
+    """
     start = 0
     while start < len(content):
-        part = np.frombuffer(content[start : start + CHUNK_BYTES], np.uint8)
+        part = np.frombuffer(content[start : start + chunk], np.uint8)
         ends = np.flatnonzero(part < 0x80) + 1
         if not ends.size:
-            raise ValueError("not a message of Protocol Buffers: a number does not end")
-        yield _unpacked(part, ends)
+            raise ValueError("this is not a message of Protocol Buffers: a number does not end")
+        yield _decode_varints(part, ends)
         start += int(ends[-1])
 
 
-def _unpacked(part: npt.NDArray[np.uint8], ends: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
+def _decode_varints(part: npt.NDArray[np.uint8], ends: npt.NDArray[np.intp]) -> npt.NDArray[np.uint64]:
     starts = np.concatenate([[0], ends[:-1]])
     lengths = ends - starts
-    if lengths.max() > _LONGEST:
-        raise ValueError("not a message of Protocol Buffers: a number does not end")
+    if lengths.max() > _LONGEST_VARINT:
+        raise ValueError("this is not a message of Protocol Buffers: a number does not end")
     values = np.zeros(ends.size, np.uint64)
     for index in range(int(lengths.max())):
         longer = lengths > index
@@ -129,10 +143,10 @@ def _unpacked(part: npt.NDArray[np.uint8], ends: npt.NDArray[np.intp]) -> npt.ND
 
 def _read_varint(message: memoryview, at: int) -> tuple[int, int]:
     value = 0
-    for index, byte in enumerate(message[at : at + _LONGEST]):
+    for index, byte in enumerate(message[at : at + _LONGEST_VARINT]):
         value |= (byte & 0x7F) << 7 * index
         if byte < 0x80:
             return value, at + index + 1
-    if at + _LONGEST > len(message):
-        raise CutError("not a whole message of Protocol Buffers: it ends within a number")
-    raise ValueError("not a message of Protocol Buffers: a number does not end")
+    if at + _LONGEST_VARINT > len(message):
+        raise TruncatedMessageError("this message of Protocol Buffers is cut off within a number")
+    raise ValueError("this is not a message of Protocol Buffers: a number does not end")

@@ -1,21 +1,21 @@
-"""What an ONNX file is made of: messages, the numbers of their fields, and of the element types.
+"""Numbers of the fields of ONNX messages, and of the element types.
 
-They are those of onnx.proto, https://github.com/onnx/onnx/blob/main/onnx/onnx.proto.
+Source: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
 """
 
 from __future__ import annotations
 
-TYPES = {
+TYPE_NUMBERS = {
     "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10,
     "float64": 11, "uint32": 12, "uint64": 13, "complex64": 14, "bfloat16": 16, "float8_e4m3fn": 17, "float8_e5m2": 19,
 }  # fmt: skip
-"""The element types that both know, by our names."""
+"""The numbers of the element types that are supported here too, by their names (``cnet.dtypes``)."""
 
-OTHER_TYPES = {
+UNSUPPORTED_TYPES = {
     8: "string", 15: "complex128", 18: "float8e4m3fnuz", 20: "float8e5m2fnuz", 21: "uint4", 22: "int4",
     23: "float4e2m1", 24: "float8e8m0", 25: "uint2", 26: "int2",
 }  # fmt: skip
-"""Those that only ONNX knows, by its names."""
+"""The names of the other element types, by their numbers."""
 
 MODEL_IR, MODEL_PRODUCER, MODEL_GRAPH, MODEL_OPSETS = 1, 2, 7, 8
 OPSET_DOMAIN, OPSET_VERSION = 1, 2

@@ -1,25 +1,21 @@
-"""ONNX files: weights as the initializers of a graph.
+"""Writer of ONNX files: weights as the initializers of a graph.
 
-A bundle holds weights and no graph. Without one the file is a model whose graph has no nodes and gives every tensor as
-an output; with an ONNX file of the same net it is that file with the weights in the place of its own.
+Weights come without a graph. The file is a model whose graph has no nodes and has every tensor as an output; or, given
+an ONNX file of the same network as a template, a copy of that file with the weights in place of its own.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-import numpy as np
-import numpy.typing as npt
-
 from cnet import dtypes
 from cnet.errors import CnetError
-from cnet.formats.canonical import Described, write_values
-from cnet.formats.onnx.protobuf import Field, block, fields, head, number
+from cnet.formats.onnx.protobuf import MessageField, encode_bytes, encode_head, encode_integer, read_fields
 from cnet.formats.onnx.schema import (
     GRAPH_INITIALIZER,
     GRAPH_NAME,
@@ -34,122 +30,124 @@ from cnet.formats.onnx.schema import (
     TENSOR_NAME,
     TENSOR_RAW,
     TENSOR_TYPE,
-    TYPES,
+    TYPE_NUMBERS,
 )
-from cnet.formats.onnx.tensor import OnnxTensor, parse_tensor
+from cnet.formats.onnx.tensors import OnnxTensor, parse_tensor
+from cnet.formats.parsing.quoting import quoted_list
+from cnet.formats.writing import TensorDescription, TensorsToWrite, write_chunks
 
-_MOST_BYTES = 2**31 - 1  # no reader of Protocol Buffers takes a longer file
+MOST_BYTES = 2**31 - 1
+"""The longest file that readers of Protocol Buffers accept."""
 
-_IR_VERSION, _OPSET = 9, 19  # of ONNX 1.14, the first that has float8
-
-Pieces = Callable[[str], Iterable[npt.NDArray[np.generic]]]
+_IR_VERSION, _OPSET = 9, 19  # of ONNX 1.14, the first release with float8
 
 
-def write_onnx(
-    path: Path,
-    rows: Sequence[Described],
-    pieces: Pieces,
-    like: Path | None = None,
-    tied: Sequence[Sequence[str]] = (),
-) -> None:
-    """Write weights as an ONNX file, piece by piece.
+def write_onnx(path: Path, tensors: TensorsToWrite, template: Path | None = None, most_bytes: int = MOST_BYTES) -> None:
+    """Write weights as an ONNX file, chunk by chunk.
 
     Args:
-        path: the file.
-        rows: all tensors.
-        pieces: the elements of a tensor, in its storage type and C order, in as many parts as there may be.
-        like: an ONNX file of the net whose initializers are called as the tensors are; None: no graph.
-        tied: groups of names that share their values, of which one in ``like`` will do.
+        path: the file, replaced where it exists.
+        tensors: what to write. Of a tied group, one tensor in the template is enough.
+        template: an ONNX file of the network whose initializers have the names of the tensors; None: no graph.
+        most_bytes: the longest file that may be written.
 
     Raises:
-        CnetError: ``too_large`` for the format; ``not_onnx``, ``not_alike``: what is wrong with ``like``.
+        CnetError: ``too_large`` for the format; ``not_onnx`` or ``not_alike`` where the template cannot be used.
     """
-    model = _alike(like, rows, tied) if like is not None else _bare(rows)
-    length = sum(_length(item) for item in model.graph)
-    opening = model.before + head(MODEL_GRAPH, length)
-    if len(opening) + length + len(model.after) > _MOST_BYTES:
-        raise CnetError("an ONNX file holds less than 2 GiB and this net is larger: take safetensors", code="too_large")
+    model = _model_without_graph(tensors) if template is None else _model_like(template, tensors)
+    length = sum(_length(field) for field in model.graph)
+    beginning = model.before + encode_head(MODEL_GRAPH, length)
+    total = len(beginning) + length + len(model.after)
+    if total > most_bytes:
+        raise CnetError(
+            f"format 'onnx': the file would have {total} bytes, and less than 2 GiB are possible. Write safetensors.",
+            code="too_large",
+        )
     with path.open("wb") as file:
-        file.write(opening)
-        for item in model.graph:
-            if not isinstance(item, Described):
-                file.write(item)
+        file.write(beginning)
+        for field in model.graph:
+            if not isinstance(field, TensorDescription):
+                file.write(field)
                 continue
-            file.write(_opening(item))
-            write_values(file, pieces(item.name))
+            file.write(_initializer_head(field))
+            write_chunks(file, tensors.chunks(field.name))
         file.write(model.after)
 
 
-Item = Described | bytes | memoryview
-"""A field of the graph: an initializer that is to be written, or bytes as they are."""
+GraphField = TensorDescription | bytes | memoryview
+"""A field of the graph: a tensor that becomes an initializer, or the bytes of any field."""
 
 
 @dataclass(frozen=True)
-class _Model:
+class _ModelParts:
     """The fields of a model before its graph, those of the graph, and those after it."""
 
     before: bytes
-    graph: Sequence[Item]
+    graph: Sequence[GraphField]
     after: bytes
 
 
-def _bare(rows: Sequence[Described]) -> _Model:
-    """The weights, and each as an output."""
-    opset = block(MODEL_OPSETS, block(OPSET_DOMAIN, b"") + number(OPSET_VERSION, _OPSET))
-    outputs = (block(GRAPH_OUTPUT, _output(row)) for row in rows)
-    graph: list[Item] = [block(GRAPH_NAME, b"weights"), *rows, *outputs]
-    return _Model(number(MODEL_IR, _IR_VERSION) + block(MODEL_PRODUCER, b"cnet"), graph, opset)
+def _model_without_graph(tensors: TensorsToWrite) -> _ModelParts:
+    """A model whose graph has only initializers, each of which is an output too."""
+    rows = tensors.descriptions
+    opset = encode_bytes(MODEL_OPSETS, encode_bytes(OPSET_DOMAIN, b"") + encode_integer(OPSET_VERSION, _OPSET))
+    outputs = (encode_bytes(GRAPH_OUTPUT, _output(row)) for row in rows)
+    graph: list[GraphField] = [encode_bytes(GRAPH_NAME, b"weights"), *rows, *outputs]
+    return _ModelParts(encode_integer(MODEL_IR, _IR_VERSION) + encode_bytes(MODEL_PRODUCER, b"cnet"), graph, opset)
 
 
-def _output(row: Described) -> bytes:
-    """A ValueInfoProto: name, element type, shape."""
-    shape = b"".join(block(1, number(1, extent)) for extent in row.shape)
-    return block(1, row.name.encode()) + block(2, block(1, number(1, TYPES[row.dtype]) + block(2, shape)))
+def _output(row: TensorDescription) -> bytes:
+    """An output of the graph, a ValueInfoProto: name, element type, shape."""
+    shape = b"".join(encode_bytes(1, encode_integer(1, extent)) for extent in row.shape)
+    tensor_type = encode_integer(1, TYPE_NUMBERS[row.dtype]) + encode_bytes(2, shape)
+    return encode_bytes(1, row.name.encode()) + encode_bytes(2, encode_bytes(1, tensor_type))
 
 
-def _opening(row: Described) -> bytes:
-    """An initializer but for its values."""
-    about = b"".join(number(TENSOR_DIMS, extent) for extent in row.shape)
-    about += number(TENSOR_TYPE, TYPES[row.dtype]) + block(TENSOR_NAME, row.name.encode())
-    about += head(TENSOR_RAW, row.nbytes)
-    return head(GRAPH_INITIALIZER, len(about) + row.nbytes) + about
+def _initializer_head(row: TensorDescription) -> bytes:
+    """The bytes of an initializer before its values."""
+    about = b"".join(encode_integer(TENSOR_DIMS, extent) for extent in row.shape)
+    about += encode_integer(TENSOR_TYPE, TYPE_NUMBERS[row.dtype]) + encode_bytes(TENSOR_NAME, row.name.encode())
+    about += encode_head(TENSOR_RAW, row.nbytes)
+    return encode_head(GRAPH_INITIALIZER, len(about) + row.nbytes) + about
 
 
-def _length(item: Item) -> int:
-    return len(_opening(item)) + item.nbytes if isinstance(item, Described) else len(item)
+def _length(field: GraphField) -> int:
+    return len(_initializer_head(field)) + field.nbytes if isinstance(field, TensorDescription) else len(field)
 
 
-def _alike(like: Path, rows: Sequence[Described], tied: Sequence[Sequence[str]]) -> _Model:
-    """A model of the same net, with the weights where its own initializers were."""
-    own = {row.name: row for row in rows}
-    items: list[Item] = []
+def _model_like(template: Path, tensors: TensorsToWrite) -> _ModelParts:
+    """The model of the template, with the weights in place of its initializers."""
+    rows = {row.name: row for row in tensors.descriptions}
+    fields: list[GraphField] = []
     found: list[OnnxTensor] = []
     try:
-        parts = list(itertools.islice(_split(_content(like), MODEL_GRAPH), 4))  # with one graph there are 3 at most
-        (place,) = [index for index, part in enumerate(parts) if isinstance(part, Field)]
-        for part in _split(cast("Field", parts[place]).content, GRAPH_INITIALIZER):
-            initializer = _initializer(part) if isinstance(part, Field) else None
-            if initializer is not None and (initializer.name in own or initializer.external is not None):
+        parts = list(
+            itertools.islice(_split(_content(template), MODEL_GRAPH), 4)
+        )  # a model with one graph has 3 at most
+        (index,) = [index for index, part in enumerate(parts) if isinstance(part, MessageField)]
+        for part in _split(cast("MessageField", parts[index]).content, GRAPH_INITIALIZER):
+            initializer = _initializer(part) if isinstance(part, MessageField) else None
+            if initializer is not None and (initializer.name in rows or initializer.external is not None):
                 found.append(initializer)
-            items.append(own.get(initializer.name, _raw(part)) if initializer is not None else _raw(part))
+            fields.append(rows.get(initializer.name, _raw(part)) if initializer is not None else _raw(part))
     except ValueError as error:
-        raise CnetError(f"{like.name} is not an ONNX model", code="not_onnx") from error
-    _compare(like, own, tied, found)
-    before, after = (b"".join(_raw(part) for part in some) for some in (parts[:place], parts[place + 1 :]))
-    return _Model(before, items, after)
+        raise CnetError(f"{template.name}: it is not an ONNX model. Name an ONNX file.", code="not_onnx") from error
+    _check_template(template, tensors, found)
+    before, after = (b"".join(_raw(part) for part in some) for some in (parts[:index], parts[index + 1 :]))
+    return _ModelParts(before, fields, after)
 
 
-def _content(like: Path) -> memoryview:
-    """The whole file. Raises ValueError where it cannot be a model: a device has no end."""
-    if not like.is_file() or like.stat().st_size > _MOST_BYTES:
-        raise ValueError("no file of less than 2 GiB")
-    return memoryview(like.read_bytes())
+def _content(template: Path) -> memoryview:
+    """The bytes of the file. Raises ValueError where it cannot be a model: a device, for one, has no end."""
+    if not template.is_file() or template.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{template.name} is not a file of less than 2 GiB")
+    return memoryview(template.read_bytes())
 
 
-def _split(message: memoryview, number: int) -> Iterator[Field | memoryview]:
-    """The fields of one number, and whatever lies between them in one: files have more fields than fit in memory."""
+def _split(message: memoryview, number: int) -> Iterator[MessageField | memoryview]:
+    """The fields of one number, and the bytes of all fields between two of them joined, since fields may be many."""
     start = end = 0
-    for field in fields(message):
+    for field in read_fields(message):
         behind = end + len(field.raw)
         if field.number == number:
             if start < end:
@@ -161,41 +159,39 @@ def _split(message: memoryview, number: int) -> Iterator[Field | memoryview]:
         yield message[start:end]
 
 
-def _raw(part: Field | memoryview) -> memoryview:
-    return part.raw if isinstance(part, Field) else part
+def _raw(part: MessageField | memoryview) -> memoryview:
+    return part.raw if isinstance(part, MessageField) else part
 
 
-def _initializer(field: Field) -> OnnxTensor:
-    """Raises ValueError."""
+def _initializer(field: MessageField) -> OnnxTensor:
+    """The description of an initializer. Raises ValueError."""
     tensor = parse_tensor(field.content)
     if not tensor.name or not tensor.type:
-        raise ValueError("an initializer without name or type")
+        raise ValueError("an initializer has no name or no element type")
     return tensor
 
 
-def _compare(
-    like: Path, own: Mapping[str, Described], tied: Sequence[Sequence[str]], found: Sequence[OnnxTensor]
-) -> None:
-    """Raises CnetError where the graph would not compute with the weights as they are."""
-    there = {each.name: each for each in found}
+def _check_template(template: Path, tensors: TensorsToWrite, found: Sequence[OnnxTensor]) -> None:
+    """Raise CnetError where the graph could not compute with the weights in place of its own."""
+    rows = {row.name: row for row in tensors.descriptions}
+    names = {tensor.name for tensor in found}
     # exporters write tied tensors once, under any of their names
-    there_too = {name for group in tied if not there.keys().isdisjoint(group) for name in group}
-    # integers, such as the batches that batch norm has seen, are no part of what a net computes
-    floating = [row.name for row in own.values() if dtypes.by_name(row.dtype).floating]
-    missing = [name for name in floating if name not in there and name not in there_too]
-    other = [
-        each.name
-        for each in found
-        if (row := own.get(each.name)) and (each.shape, each.type) != (row.shape, TYPES[row.dtype])
+    names_by_ties = {name for group in tensors.tied if not names.isdisjoint(group) for name in group}
+    # integers, such as the count of batches in batch norm, do not change what a network computes
+    floating = [row.name for row in rows.values() if dtypes.by_name(row.dtype).floating]
+    missing = [name for name in floating if name not in names and name not in names_by_ties]
+    different = [
+        tensor.name
+        for tensor in found
+        if (row := rows.get(tensor.name)) and (tensor.shape, tensor.type) != (row.shape, TYPE_NUMBERS[row.dtype])
     ]
-    twice = [name for name, times in Counter(each.name for each in found).items() if times > 1]
-    outside = [each.name for each in found if each.external is not None and each.name not in own]
-    for names, fault in (
-        (missing, "has no initializers of these names (torch.onnx.export with optimize=False keeps them)"),
-        (other, "has these in other shapes or element types"),
-        (twice, "has these twice"),
-        (outside, "keeps these outside of the file, and they are not in the bundle"),
+    twice = [name for name, count in Counter(tensor.name for tensor in found).items() if count > 1]
+    outside = [tensor.name for tensor in found if tensor.external is not None and tensor.name not in rows]
+    for faulty, fault, remedy in (
+        (missing, "it has no initializers of these names", "Export it with torch.onnx.export(..., optimize=False)."),
+        (different, "it has these initializers in other shapes or element types", "Export the same network."),
+        (twice, "it has these initializers twice", "Export it again."),
+        (outside, "it keeps these initializers in another file", "Save it in one file."),
     ):
-        if names:
-            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-            raise CnetError(f"{like.name} {fault}: {', '.join(names[:5])}{more}", code="not_alike")
+        if faulty:
+            raise CnetError(f"{template.name}: {fault}: {quoted_list(faulty, 5)}. {remedy}", code="not_alike")

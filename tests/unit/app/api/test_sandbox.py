@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from app.api.sandbox import Sandbox, SandboxLimits
-from cnet.data.npz import read_dataset
+from cnet.data.canonical_dataset import read_dataset
 from cnet.errors import CheckpointError, DatasetError
-from cnet.formats.canonical import read_canonical
+from cnet.formats.canonical_file import read_canonical
 
 X = np.arange(10 * 6 * 5, dtype=np.uint8).reshape(10, 6, 5)
 Y = np.arange(10) % 3

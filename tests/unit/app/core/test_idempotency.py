@@ -9,31 +9,31 @@ import pytest
 
 from app.core.db.engine import Database
 from app.core.errors import ConflictError, IdempotencyMismatchError
-from app.core.idempotency import Answer, IdempotencyClaim, IdempotencyKeys, finish_within
-from tests.unit.app.core.manual_clock import ManualClock
+from app.core.idempotency import Answer, IdempotencyKeys, Ticket, finish_within
+from tests.unit.app.core.conftest import HeldClock
 
 PRINT, OTHER = "0" * 64, "1" * 64
 ANSWER = Answer(202, {"location": "/x"}, "{}")
 
 
-def claim(keys: IdempotencyKeys, key: str = "k") -> IdempotencyClaim:
+def ticket(keys: IdempotencyKeys, key: str = "k") -> Ticket:
     """The right to answer."""
     begun = keys.begin("ann", key, PRINT, 60)
-    assert isinstance(begun, IdempotencyClaim)
+    assert isinstance(begun, Ticket)
     return begun
 
 
 def test_answer_is_kept(sqlite: Database) -> None:
     """The second request gets the first one's answer."""
     keys = IdempotencyKeys(sqlite)
-    keys.finish(claim(keys), ANSWER)
+    keys.finish(ticket(keys), ANSWER)
     assert IdempotencyKeys(sqlite).begin("ann", "k", PRINT, 60) == ANSWER
 
 
 def test_other_request_is_refused(sqlite: Database) -> None:
     """Another fingerprint is refused, finished or not."""
     keys = IdempotencyKeys(sqlite)
-    begun = claim(keys)
+    begun = ticket(keys)
     with pytest.raises(IdempotencyMismatchError):
         keys.begin("ann", "k", OTHER, 60)
     keys.finish(begun, ANSWER)
@@ -41,27 +41,27 @@ def test_other_request_is_refused(sqlite: Database) -> None:
         keys.begin("ann", "k", OTHER, 60)
 
 
-def test_request_in_flight_is_waited_for(sqlite: Database, clock: ManualClock) -> None:
-    """Until its timeout, a request without an answer holds the key; then the next one takes it."""
+def test_request_in_flight_is_waited_for(sqlite: Database, clock: HeldClock) -> None:
+    """Until its patience is over, a request without an answer holds the key; then the next one takes it."""
     keys = IdempotencyKeys(sqlite, clock)
-    lost = claim(keys)
-    clock.pass_time(59)
+    lost = ticket(keys)
+    clock.advance(59)
     with pytest.raises(ConflictError, match="still being answered"):
-        claim(keys)
-    clock.pass_time(2)
-    taken = claim(keys)
+        ticket(keys)
+    clock.advance(2)
+    taken = ticket(keys)
     keys.finish(lost, Answer(500, {}, "late"))
     keys.abandon(lost)
     keys.finish(taken, ANSWER)
     assert keys.begin("ann", "k", PRINT, 60) == ANSWER
 
 
-def test_answer_is_kept_with_what_made_it_true(sqlite: Database, clock: ManualClock) -> None:
+def test_answer_is_kept_with_what_made_it_true(sqlite: Database, clock: HeldClock) -> None:
     """Within a caller's transaction the answer is kept where that commits; whoever was overtaken is told."""
     keys = IdempotencyKeys(sqlite, clock)
-    lost = claim(keys)
-    clock.pass_time(61)
-    taken = claim(keys)
+    lost = ticket(keys)
+    clock.advance(61)
+    taken = ticket(keys)
     with pytest.raises(ConflictError), sqlite.write() as connection:
         finish_within(connection, lost, Answer(202, {}, "late"))
     with suppress(LookupError), sqlite.write() as connection:
@@ -75,36 +75,36 @@ def test_answer_is_kept_with_what_made_it_true(sqlite: Database, clock: ManualCl
 def test_abandoned_key_is_free(sqlite: Database) -> None:
     """After abandoning, another request may use the key."""
     keys = IdempotencyKeys(sqlite)
-    keys.abandon(claim(keys))
-    assert isinstance(keys.begin("ann", "k", OTHER, 60), IdempotencyClaim)
+    keys.abandon(ticket(keys))
+    assert isinstance(keys.begin("ann", "k", OTHER, 60), Ticket)
 
 
 def test_finished_answer_is_not_abandoned(sqlite: Database) -> None:
     """What was answered stays."""
     keys = IdempotencyKeys(sqlite)
-    begun = claim(keys)
+    begun = ticket(keys)
     keys.finish(begun, ANSWER)
     keys.abandon(begun)
     assert keys.begin("ann", "k", PRINT, 60) == ANSWER
 
 
-def test_old_keys_are_forgotten(sqlite: Database, clock: ManualClock) -> None:
+def test_old_keys_are_forgotten(sqlite: Database, clock: HeldClock) -> None:
     """After their time keys may be used anew."""
     keys = IdempotencyKeys(sqlite, clock)
-    keys.finish(claim(keys), ANSWER)
-    clock.pass_time(100)
-    claim(keys, "young")
+    keys.finish(ticket(keys), ANSWER)
+    clock.advance(100)
+    ticket(keys, "young")
     assert keys.forget(50) == 1
-    assert isinstance(keys.begin("ann", "k", OTHER, 60), IdempotencyClaim)
+    assert isinstance(keys.begin("ann", "k", OTHER, 60), Ticket)
 
 
 def test_one_of_many_answers(sqlite: Database) -> None:
     """Of requests that come at once exactly one gets the right to answer."""
-    claims, conflicts = [], []
+    tickets, conflicts = [], []
 
     def run() -> None:
         try:
-            claims.append(IdempotencyKeys(sqlite).begin("ann", "k", PRINT, 60))
+            tickets.append(IdempotencyKeys(sqlite).begin("ann", "k", PRINT, 60))
         except ConflictError as error:
             conflicts.append(error)
 
@@ -113,4 +113,4 @@ def test_one_of_many_answers(sqlite: Database) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(claims), len(conflicts)) == (1, 5)
+    assert (len(tickets), len(conflicts)) == (1, 5)

@@ -14,7 +14,8 @@ from safetensors.torch import save_file
 
 from cnet.errors import CheckpointError
 from cnet.formats import Limits, read_checkpoint
-from cnet.formats.onnx.protobuf import block, number
+from cnet.formats.onnx.protobuf import encode_bytes as block
+from cnet.formats.onnx.protobuf import encode_integer as number
 from tests.fuzzing import fuzzed
 from tests.unit.cnet.formats.files import legacy, saved, written
 

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file
 
 from cnet.formats import read_checkpoint
-from cnet.formats.canonical import read_canonical, write_canonical
+from cnet.formats.canonical_file import read_canonical, write_canonical
 from tests.real_files import real_file
 
 pytestmark = pytest.mark.real

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cnet.bundle import open_bundle
-from cnet.bundle.convert import write_model
 from cnet.errors import ConstraintNotMetError, DatasetError
+from cnet.formats import write_checkpoint
 from cnet.pipeline.compress_file import compress_file, load_dataset
 from tests.unit.cnet.pipeline.small_jobs import blobs, random_weights, training_spec, weights_spec
 
@@ -18,7 +18,7 @@ from tests.unit.cnet.pipeline.small_jobs import blobs, random_weights, training_
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
     """A safetensors file."""
-    write_model(random_weights(), tmp_path / "net.safetensors", "safetensors")
+    write_checkpoint(random_weights(), tmp_path / "net.safetensors", "safetensors")
     return tmp_path / "net.safetensors"
 
 

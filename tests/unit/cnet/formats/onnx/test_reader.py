@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from cnet import dtypes
 from cnet.errors import CheckpointError
-from cnet.formats import Limits, read_checkpoint
-from cnet.formats.base import Source
-from cnet.formats.canonical import Described
-from cnet.formats.onnx.protobuf import block, number, varint
+from cnet.formats import Limits, MappedFile, TensorDescription, TensorsToWrite, read_checkpoint
+from cnet.formats.onnx.protobuf import encode_bytes as block
+from cnet.formats.onnx.protobuf import encode_integer as number
+from cnet.formats.onnx.protobuf import encode_varint as varint
 from cnet.formats.onnx.reader import is_onnx
 from cnet.formats.onnx.writer import write_onnx
 from cnet.weights import Tensor
@@ -52,9 +52,12 @@ def packed(*values: int) -> bytes:
 def test_all_that_the_writer_writes_is_read(tmp_path: Path) -> None:
     """Every type, a scalar and an empty tensor, bit for bit, in the order of the file, under their own names."""
     shapes: dict[str, tuple[int, ...]] = {"scalar": (), "empty": (0, 3)} | dict.fromkeys(sorted(dtypes.names()), (2, 3))
-    rows = [Described(f"onnx::{name}", name if shape == (2, 3) else "float32", shape) for name, shape in shapes.items()]
+    rows = [
+        TensorDescription(f"onnx::{name}", name if shape == (2, 3) else "float32", shape)
+        for name, shape in shapes.items()
+    ]
     values = {row.name: np.ones(row.shape, np.uint8).astype(dtypes.by_name(row.dtype).numpy) for row in rows}
-    write_onnx(tmp_path / "x", rows, lambda name: [values[name]])
+    write_onnx(tmp_path / "x", TensorsToWrite(rows, lambda name: [values[name]]))
 
     checkpoint = read_checkpoint(tmp_path / "x")
 
@@ -240,7 +243,7 @@ def test_a_negative_dimension_is_told(tmp_path: Path) -> None:
     """It is no large one, also where there are no elements."""
     error = refusal(written(tmp_path, net(tensor("v", FLOAT, (0, 2**64 - 1)))))
 
-    assert error.detail.startswith("tensor 'v' has a negative dimension")
+    assert error.detail.startswith("tensor 'v': one of its dimensions is negative")
 
 
 def test_a_sparse_initializer_is_refused(tmp_path: Path) -> None:
@@ -329,7 +332,7 @@ CORE_ML = number(1, 4) + block(2, b"description") + block(500, b"layers")
 )
 def test_models_are_told_from_other_files(tmp_path: Path, content: bytes, found: bool) -> None:
     """By their first fields, since there are no magic bytes; the name says nothing."""
-    assert is_onnx(Source.open(written(tmp_path, content))) == found
+    assert is_onnx(MappedFile.open(written(tmp_path, content))) == found
 
 
 @pytest.mark.parametrize("content", [SAVED_MODEL, CORE_ML, W, b"\x08\x08text"])

@@ -12,9 +12,9 @@ import pytest
 
 from cnet import dtypes
 from cnet.errors import CnetError
-from cnet.formats.canonical import Described
-from cnet.formats.onnx import writer
-from cnet.formats.onnx.protobuf import block, number
+from cnet.formats import TensorDescription, TensorsToWrite
+from cnet.formats.onnx.protobuf import encode_bytes as block
+from cnet.formats.onnx.protobuf import encode_integer as number
 from cnet.formats.onnx.writer import write_onnx
 
 # y = 2 (x · fc.weightᵀ + fc.bias), of onnx.helper.make_model; the factor 2 is an initializer `two`
@@ -26,9 +26,9 @@ NET = base64.b64decode(
 WEIGHT = np.arange(6, dtype="<f4").reshape(2, 3)
 BIAS = np.array([1, -1], "<f4")
 ROWS = (
-    Described("fc.bias", "float32", (2,)),
-    Described("fc.weight", "float32", (2, 3)),
-    Described("seen", "int64", ()),  # as batch norm counts its batches; no graph has it
+    TensorDescription("fc.bias", "float32", (2,)),
+    TensorDescription("fc.weight", "float32", (2, 3)),
+    TensorDescription("seen", "int64", ()),  # as batch norm counts its batches; no graph has it
 )
 VALUES: dict[str, npt.NDArray[np.generic]] = {
     "fc.weight": (WEIGHT * 3 + 1).astype("<f4"), "fc.bias": BIAS * 5, "seen": np.array(5, "<i8")
@@ -43,8 +43,8 @@ def like(tmp_path: Path) -> Path:
     return path
 
 
-def _write(path: Path, rows: tuple[Described, ...], like: Path | None = None) -> bytes:
-    write_onnx(path, rows, lambda name: [VALUES[name]], like)
+def _write(path: Path, rows: tuple[TensorDescription, ...], like: Path | None = None) -> bytes:
+    write_onnx(path, TensorsToWrite(rows, lambda name: [VALUES[name]]), like)
     return path.read_bytes()
 
 
@@ -60,12 +60,12 @@ def test_every_type_is_written_as_onnx_writes_it(tmp_path: Path) -> None:
         *("float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "bool", "float16", "float64"),
         *("uint32", "uint64", "complex64", "bfloat16", "float8_e4m3fn", "float8_e5m2"),
     )
-    rows = [Described("count", "int64", ()), Described("empty", "float32", (0, 3))]
-    rows += [Described(name, name, (2,)) for name in order]
+    rows = [TensorDescription("count", "int64", ()), TensorDescription("empty", "float32", (0, 3))]
+    rows += [TensorDescription(name, name, (2,)) for name in order]
     values = {name: _two(name) for name in order}
     values |= {"count": np.zeros((), "<i8"), "empty": np.zeros((0, 3), "<f4")}
 
-    write_onnx(tmp_path / "all.onnx", rows, lambda name: [values[name]])
+    write_onnx(tmp_path / "all.onnx", TensorsToWrite(rows, lambda name: [values[name]]))
 
     digest = hashlib.sha256((tmp_path / "all.onnx").read_bytes()).hexdigest()
     assert set(order) == dtypes.names()
@@ -86,7 +86,8 @@ def test_tensors_come_in_pieces(tmp_path: Path) -> None:
     rows = ROWS[1:2]
     whole = _write(tmp_path / "whole.onnx", rows)
 
-    write_onnx(tmp_path / "pieces.onnx", rows, lambda name: np.split(VALUES[name].reshape(-1), [1, 1, 4]))
+    chunks = TensorsToWrite(rows, lambda name: np.split(VALUES[name].reshape(-1), [1, 1, 4]))
+    write_onnx(tmp_path / "pieces.onnx", chunks)
 
     assert (tmp_path / "pieces.onnx").read_bytes() == whole
 
@@ -94,12 +95,12 @@ def test_tensors_come_in_pieces(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "said"),
     [
-        (Described("fc2.weight", "float32", (2, 3)), "no initializers .*: fc2.weight"),
-        (Described("fc.weight", "float32", (3, 2)), "shapes .*: fc.weight"),
-        (Described("fc.weight", "float16", (2, 3)), "element types: fc.weight"),
+        (TensorDescription("fc2.weight", "float32", (2, 3)), "no initializers .*: 'fc2.weight'"),
+        (TensorDescription("fc.weight", "float32", (3, 2)), "shapes .*: 'fc.weight'"),
+        (TensorDescription("fc.weight", "float16", (2, 3)), "element types: 'fc.weight'"),
     ],
 )
-def test_the_graph_of_another_net_is_refused(tmp_path: Path, like: Path, row: Described, said: str) -> None:
+def test_the_graph_of_another_net_is_refused(tmp_path: Path, like: Path, row: TensorDescription, said: str) -> None:
     """A weight that is not there, or other than there, would be computed with wrongly; nothing is written."""
     with pytest.raises(CnetError, match=said) as caught:
         _write(tmp_path / "out.onnx", (row,), like)
@@ -115,20 +116,22 @@ def test_weights_outside_of_the_file_are_replaced_or_refused(tmp_path: Path) -> 
     like.write_bytes(number(1, 8) + block(7, block(5, tensor)))
 
     assert _write(tmp_path / "out.onnx", ROWS[:1], like).endswith((BIAS * 5).tobytes())
-    with pytest.raises(CnetError, match=r"outside of the file.*: fc.bias"):
+    with pytest.raises(CnetError, match=r"another file: 'fc.bias'"):
         _write(tmp_path / "out.onnx", ROWS[2:], like)
 
 
 def test_one_of_tied_tensors_is_enough(tmp_path: Path, like: Path) -> None:
     """An exporter writes them once; a name that is tied to none of the graph's is missing still."""
-    rows = (*ROWS, Described("decoder.weight", "float32", (2, 3)))
+    rows = (*ROWS, TensorDescription("decoder.weight", "float32", (2, 3)))
     expected = _write(tmp_path / "out.onnx", ROWS, like)
 
-    write_onnx(tmp_path / "out.onnx", rows, lambda name: [VALUES[name]], like, [("fc.weight", "decoder.weight")])
+    tied = TensorsToWrite(rows, lambda name: [VALUES[name]], [("fc.weight", "decoder.weight")])
+    write_onnx(tmp_path / "out.onnx", tied, like)
 
     assert (tmp_path / "out.onnx").read_bytes() == expected
-    with pytest.raises(CnetError, match=r"no initializers .*: decoder\.weight"):
-        write_onnx(tmp_path / "out.onnx", rows, lambda name: [VALUES[name]], like, [("decoder.weight", "other")])
+    tied = TensorsToWrite(rows, lambda name: [VALUES[name]], [("decoder.weight", "other")])
+    with pytest.raises(CnetError, match=r"no initializers .*: 'decoder\.weight'"):
+        write_onnx(tmp_path / "out.onnx", tied, like)
 
 
 def test_two_initializers_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -137,7 +140,7 @@ def test_two_initializers_of_one_name_are_refused(tmp_path: Path) -> None:
     like = tmp_path / "net.onnx"
     like.write_bytes(block(7, tensor + tensor))
 
-    with pytest.raises(CnetError, match=r"twice: fc\.bias"):
+    with pytest.raises(CnetError, match=r"twice: 'fc\.bias'"):
         _write(tmp_path / "out.onnx", ROWS[:1], like)
 
 
@@ -157,7 +160,7 @@ def test_fields_that_mean_nothing_here_are_kept_as_they_are(tmp_path: Path) -> N
 
 def test_a_device_is_no_model(tmp_path: Path) -> None:
     """It has no end, and would be read into memory until that has one."""
-    with pytest.raises(CnetError, match="zero is not an ONNX model"):
+    with pytest.raises(CnetError, match="zero: it is not an ONNX model"):
         _write(tmp_path / "out.onnx", ROWS, Path("/dev/zero"))
 
 
@@ -198,18 +201,16 @@ def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes) -> None:
     assert caught.value.code == "not_onnx"
 
 
-def test_a_net_that_is_too_large_is_told_before_anything_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The limit is the format's; the tensors are not asked for."""
+def test_networks_beyond_the_limit_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    """The limit is that of the format; no tensor is read."""
+    large = TensorsToWrite([TensorDescription("w", "float32", (2**29,))], lambda _: pytest.fail("was read"))
     with pytest.raises(CnetError, match="safetensors") as caught:
-        write_onnx(tmp_path / "out.onnx", [Described("w", "float32", (2**29,))], lambda _: pytest.fail("was read"))
+        write_onnx(tmp_path / "out.onnx", large)
     assert caught.value.code == "too_large"
     assert not (tmp_path / "out.onnx").exists()
 
     size = len(_write(tmp_path / "fits.onnx", ROWS))
-    monkeypatch.setattr(writer, "_MOST_BYTES", size)
-    assert len(_write(tmp_path / "fits.onnx", ROWS)) == size
-    monkeypatch.setattr(writer, "_MOST_BYTES", size - 1)
+    fitting = TensorsToWrite(ROWS, lambda name: [VALUES[name]])
+    write_onnx(tmp_path / "fits.onnx", fitting, most_bytes=size)
     with pytest.raises(CnetError, match="2 GiB"):
-        _write(tmp_path / "fits.onnx", ROWS)
+        write_onnx(tmp_path / "fits.onnx", fitting, most_bytes=size - 1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cnet.bundle import open_bundle
-from cnet.formats.canonical import read_canonical, write_canonical
+from cnet.formats.canonical_file import read_canonical, write_canonical
 from cnet.pipeline import Inputs, Outcome, StreamingSizes, run
 from cnet.quantize.kmeans import KMeans
 from cnet.quantize.kmeans1d import GroupingLimits

@@ -1,0 +1,120 @@
+"""The manifest of a checkpoint: JSON beside the canonical file, so that its values need not be read again."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from cnet.documents import StrictDocument
+from cnet.errors import CheckpointError
+from cnet.formats.checkpoint_reader import Checkpoint
+from cnet.formats.parsing.contents import Notice
+from cnet.formats.parsing.tensor_values import value_statistics
+from cnet.weights import Tensor, Weights
+
+
+class WarningRow(StrictDocument):
+    """A warning for the user; ``tensor`` names the tensor that it is about, null where it is about none."""
+
+    code: str
+    detail: str
+    tensor: str | None = None
+
+    @classmethod
+    def of(cls, notice: Notice) -> WarningRow:
+        """The JSON form of a notice."""
+        return cls(code=notice.code, detail=notice.detail, tensor=notice.tensor)
+
+
+class TensorRow(StrictDocument):
+    """One tensor and the statistics of its values (computed in float64; null where there are none)."""
+
+    name: str
+    shape: tuple[int, ...] = Field(strict=False)
+    dtype: str
+    parameters: int
+    bytes: int
+    compressible: bool
+    min: int | float | None
+    max: int | float | None
+    mean: float | None
+    std: float | None
+    zeros: int
+    tied_to: str | None
+
+
+class CheckpointManifest(StrictDocument):
+    """All that the API shows of a checkpoint except what belongs to the upload (id, file name, size, digest, times).
+
+    ``tensors`` has one row for each name, tied copies too. ``parameters``, ``compressible_parameters`` and ``dtypes``
+    (number of elements of each element type) count tied tensors once.
+    """
+
+    version: Literal[1] = 1
+    format: str
+    tensors: tuple[TensorRow, ...] = Field(strict=False)
+    parameters: int
+    compressible_parameters: int
+    dtypes: dict[str, int]
+    weights_key: str | None
+    stripped_prefix: str | None
+    tied: tuple[tuple[str, ...], ...] = Field(strict=False)
+    warnings: tuple[WarningRow, ...] = Field(strict=False)
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint) -> CheckpointManifest:
+        """The manifest of a checkpoint. Reads every value several times."""
+        weights = checkpoint.weights
+        compressible = set(weights.compressible)
+        return cls(
+            format=checkpoint.format,
+            tensors=tuple(_row(tensor, weights, tensor.name in compressible) for tensor in weights),
+            parameters=weights.parameters,
+            compressible_parameters=weights.compressible_parameters,
+            dtypes=_elements_by_type(weights),
+            weights_key=checkpoint.weights_key,
+            stripped_prefix=checkpoint.stripped_prefix,
+            tied=weights.tied,
+            warnings=tuple(WarningRow.of(notice) for notice in checkpoint.warnings),
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> CheckpointManifest:
+        """Read what ``to_json`` wrote. Raises CheckpointError (``corrupt``)."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise CheckpointError(
+                "the manifest of the checkpoint is damaged. Upload the checkpoint again.", code="corrupt"
+            ) from error
+
+    def to_json(self) -> str:
+        """One line of JSON, the same for the same checkpoint."""
+        return self.model_dump_json()
+
+
+def _row(tensor: Tensor, weights: Weights, compressible: bool) -> TensorRow:
+    statistics = value_statistics(tensor)
+    return TensorRow(
+        name=tensor.name,
+        shape=tensor.shape,
+        dtype=tensor.dtype,
+        parameters=tensor.size,
+        bytes=tensor.data.nbytes,
+        compressible=compressible,
+        min=statistics.min,
+        max=statistics.max,
+        mean=statistics.mean,
+        std=statistics.std,
+        zeros=statistics.zeros,
+        tied_to=weights.copies.get(tensor.name),
+    )
+
+
+def _elements_by_type(weights: Weights) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for tensor in weights:
+        if tensor.name not in weights.copies:
+            counts[tensor.dtype] = counts.get(tensor.dtype, 0) + tensor.size
+    return dict(sorted(counts.items()))

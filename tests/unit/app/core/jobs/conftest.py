@@ -1,0 +1,59 @@
+"""Databases to test on: SQLite always, PostgreSQL where it is at hand. A clock that the test holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from app.core.db import migrate
+from app.core.db.engine import Database
+from app.core.db.tables import metadata
+from app.core.jobs import Jobs, Lifecycle
+from tests.postgres import Cluster
+from tests.unit.app.core.jobs.held_clock import HeldClock
+
+
+@pytest.fixture(scope="session")
+def migrated_url(postgres: Cluster) -> str:
+    """A database of PostgreSQL with our tables, for all tests of the session: making one takes a second."""
+    url = postgres.fresh_database()
+    database = Database(url)
+    migrate.upgrade(database)
+    database.close()
+    return url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """An empty database with our tables."""
+    if request.param == "sqlite":
+        made = Database(f"sqlite:///{tmp_path / 'cnet.db'}")
+        migrate.upgrade(made)
+    else:
+        made = Database(request.getfixturevalue("migrated_url"))
+        with made.write() as connection:
+            connection.execute(text(f"TRUNCATE {', '.join(metadata.tables)} CASCADE"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def clock() -> HeldClock:
+    """A clock that stands still."""
+    return HeldClock(datetime(2026, 1, 1, tzinfo=UTC))
+
+
+@pytest.fixture
+def jobs(database: Database, clock: HeldClock) -> Jobs:
+    """The jobs."""
+    return Jobs(database, clock)
+
+
+@pytest.fixture
+def lifecycle(database: Database, clock: HeldClock) -> Lifecycle:
+    """Their moves."""
+    return Lifecycle(database, clock)

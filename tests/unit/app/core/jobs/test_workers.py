@@ -1,0 +1,40 @@
+"""Which workers live."""
+
+from __future__ import annotations
+
+from app.core.db.engine import Database
+from app.core.workers import Workers
+from tests.unit.app.core.jobs.held_clock import HeldClock
+
+
+def test_a_worker_is_seen_until_it_is_silent(database: Database, clock: HeldClock) -> None:
+    """It is alive for so many seconds after each beat, and its start is that of the first."""
+    workers = Workers(database, clock)
+    started = clock()
+    workers.beat("w1", ["cpu"], {"cnet": "1"})
+    clock.pass_time(50)
+    workers.beat("w1", ["cpu", "cpu"], {"cnet": "2"})
+    clock.pass_time(59)
+    (row,) = workers.alive(60)
+    assert (row.id, row.started_at, row.devices, row.versions) == ("w1", started, ["cpu", "cpu"], {"cnet": "2"})
+    clock.pass_time(1)
+    assert workers.alive(60) == []
+
+
+def test_a_worker_that_ends_is_forgotten(database: Database, clock: HeldClock) -> None:
+    """The others stay."""
+    workers = Workers(database, clock)
+    workers.beat("w1", [], {})
+    workers.beat("w2", [], {})
+    workers.forget("w1")
+    assert [row.id for row in workers.alive(60)] == ["w2"]
+
+
+def test_silent_workers_are_dropped(database: Database, clock: HeldClock) -> None:
+    """Those that were seen lately stay."""
+    workers = Workers(database, clock)
+    workers.beat("w1", [], {})
+    clock.pass_time(100)
+    workers.beat("w2", [], {})
+    workers.drop_silent(100)
+    assert [row.id for row in workers.alive(1000)] == ["w2"]

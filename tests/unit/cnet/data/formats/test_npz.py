@@ -1,0 +1,234 @@
+"""Uploaded npz data sets: what is taken, how it is read, and what each fault is called."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cnet.data import Dataset
+from cnet.data.dataset_reader import read_dataset_file
+from cnet.errors import DatasetError
+from cnet.formats import Limits, Notice
+from tests.fuzzing import fuzzed
+
+X = np.arange(10 * 6 * 5, dtype=np.uint8).reshape(10, 6, 5)
+Y = np.arange(10) % 3
+CODES = {
+    *("empty_file", "corrupt", "truncated", "missing_arrays", "length_mismatch", "bad_shape", "bad_labels"),
+    *("not_finite", "too_large", "unsafe_archive", "read"),
+}
+
+
+def npz(folder: Path, **arrays: Any) -> Path:
+    """An npz of these arrays."""
+    np.savez_compressed(folder / "data.npz", **arrays)
+    return folder / "data.npz"
+
+
+def read(path: Path, **options: Any) -> tuple[Dataset, tuple[Notice, ...]]:
+    """The data set of a file, and the warnings."""
+    uploaded = read_dataset_file(path, **options)
+    return uploaded.dataset, uploaded.warnings
+
+
+def refusal(path: Path, **options: Any) -> DatasetError:
+    """The error that reading raises."""
+    try:
+        dataset, _ = read(path, **options)
+    except DatasetError as error:
+        return error
+    raise AssertionError(f"was read: {dataset}")
+
+
+def test_four_arrays_are_a_data_set(tmp_path: Path) -> None:
+    """Grey images get one channel, labels become int64, nothing is said."""
+    path = npz(tmp_path, x_train=X, y_train=Y, x_test=X[:4], y_test=Y[:4].astype(np.uint8))
+    dataset, warnings = read(path)
+    assert warnings == ()
+    assert (dataset.input_shape, dataset.classes) == ((1, 6, 5), 3)
+    assert np.array_equal(dataset.x_train, X[:, None])
+    assert (dataset.x_train.dtype, dataset.y_test.dtype, len(dataset.x_test)) == (np.uint8, np.int64, 4)
+
+
+def test_two_arrays_are_split_the_same_way_each_time(tmp_path: Path) -> None:
+    """A fifth becomes the test set, every image is in one of the two, and the user is told."""
+    path = npz(tmp_path, x=X, y=Y)
+    dataset, warnings = read(path)
+    again, _ = read(path)
+    assert (len(dataset.x_train), len(dataset.x_test)) == (8, 2)
+    assert np.array_equal(dataset.x_test, again.x_test)
+    both = np.concatenate([dataset.x_train, dataset.x_test])[:, 0]
+    assert {image.tobytes() for image in both} == {image.tobytes() for image in X}
+    assert [warning.code for warning in warnings] == ["split_made"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "input_shape", "told"),
+    [
+        ((4, 3, 8, 9), (3, 8, 9), False),
+        ((4, 8, 9, 3), (3, 8, 9), False),
+        ((4, 1, 8, 8), (1, 8, 8), False),
+        ((4, 8, 8, 1), (1, 8, 8), False),
+        ((4, 16, 8, 8), (16, 8, 8), True),
+        ((4, 8, 8, 16), (16, 8, 8), True),
+        ((4, 3, 3, 3), (3, 3, 3), True),
+        ((4, 5, 6, 7), (5, 6, 7), True),
+        ((4, 3, 4, 4), (3, 4, 4), True),
+    ],
+)
+def test_channels_are_found(tmp_path: Path, shape: Any, input_shape: Any, told: bool) -> None:
+    """First or last; where that is a guess the user is told."""
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape) / 1000
+    dataset, warnings = read(npz(tmp_path, x=x, y=np.arange(4)))
+    assert dataset.input_shape == input_shape
+    assert ("ambiguous_channels" in [warning.code for warning in warnings]) == told
+    assert dataset.x_train.flags.c_contiguous
+    if shape[-1] == input_shape[0] != shape[1]:
+        whole = np.concatenate([dataset.x_train, dataset.x_test])
+        assert sorted(whole.sum((1, 2, 3))) == pytest.approx(sorted(x.sum((1, 2, 3))))
+        assert any(np.array_equal(image, x[0].transpose(2, 0, 1)) for image in whole)
+
+
+@pytest.mark.parametrize("kind", ["f2", "f4", ">f4", "f8", ">f8"])
+def test_floats_become_float32(tmp_path: Path, kind: str) -> None:
+    """Of any width and byte order."""
+    x = (X / 256).astype(kind)
+    dataset, warnings = read(npz(tmp_path, x_train=x, y_train=Y, x_test=x, y_test=Y))
+    assert (dataset.x_train.dtype, warnings) == (np.float32, ())
+    assert np.array_equal(dataset.x_train[:, 0], x.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("x", "dtype", "code"),
+    [
+        (X.astype(np.int64), np.uint8, "converted"),
+        (X.astype(np.int16) - 5, np.float32, "converted"),
+        (X > 20, np.float32, "converted"),
+        (X.astype(np.float32), np.float32, "large_values"),
+    ],
+)
+def test_images_of_unusual_types_are_taken_with_a_warning(tmp_path: Path, x: Any, dtype: Any, code: str) -> None:
+    """The user is told how they were taken."""
+    dataset, warnings = read(npz(tmp_path, x_train=x, y_train=Y, x_test=x, y_test=Y))
+    assert dataset.x_train.dtype == dtype
+    assert {warning.code for warning in warnings} == {code}
+
+
+def test_labels_in_one_column_and_other_arrays(tmp_path: Path) -> None:
+    """Shape (N, 1) is taken; arrays that are no part of it and classes without images are told."""
+    path = npz(tmp_path, x_train=X, y_train=Y[:, None] * 2, x_test=X, y_test=Y[:, None], names=np.ones(3))
+    dataset, warnings = read(path)
+    assert (dataset.y_train.shape, dataset.classes) == ((10,), 5)
+    assert [warning.code for warning in warnings] == ["ignored_arrays", "absent_classes"]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"x_train": None}, "missing_arrays"),
+        ({"y_test": None}, "missing_arrays"),
+        ({"y_train": Y[:-1]}, "length_mismatch"),
+        ({"x_test": X[:, :5]}, "bad_shape"),
+        ({"x_test": X / 256}, "bad_shape"),
+        ({"x_train": X.reshape(10, -1)}, "bad_shape"),
+        ({"x_train": X[:0], "y_train": Y[:0]}, "bad_shape"),
+        ({"x_train": X[:, :0]}, "bad_shape"),
+        ({"x_train": np.uint8(3)}, "bad_shape"),
+        ({"x_train": X.astype(complex)}, "bad_shape"),
+        ({"x_train": X.astype(str)}, "bad_shape"),
+        ({"y_train": Y.astype(float)}, "bad_labels"),
+        ({"y_train": Y > 1}, "bad_labels"),
+        ({"y_train": Y - 1}, "bad_labels"),
+        ({"y_train": np.full(10, 2**63, np.uint64)}, "bad_labels"),
+        ({"y_train": np.eye(10, dtype=int)}, "bad_labels"),
+        ({"y_train": np.int64(3)}, "bad_labels"),
+        ({"x_train": np.where(X == 7, np.nan, X)}, "not_finite"),
+        ({"x_train": X * 1e300}, "not_finite"),
+        ({"x_train": np.array([{}] * 10, dtype=object)}, "unsafe_archive"),
+    ],
+    ids=str,
+)
+def test_faults_have_their_codes(tmp_path: Path, change: dict[str, Any], code: str) -> None:
+    """One fault, one code, and words that name the array."""
+    arrays = {"x_train": X, "y_train": Y, "x_test": X, "y_test": Y} | change
+    error = refusal(npz(tmp_path, **{name: array for name, array in arrays.items() if array is not None}))
+    assert error.code == code
+    assert error.detail
+
+
+def test_one_image_cannot_be_split(tmp_path: Path) -> None:
+    """Training and test set need one each."""
+    assert refusal(npz(tmp_path, x=X[:1], y=Y[:1])).code == "bad_shape"
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"", "empty_file"),
+        (b"hello", "corrupt"),
+        (b"PK\x03\x04 cut", "truncated"),
+        (b"PK\x05\x06" + b"\0" * 18, "missing_arrays"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, data: bytes, code: str) -> None:
+    """Not an archive, or not a whole one."""
+    (tmp_path / "x").write_bytes(data)
+    assert refusal(tmp_path / "x").code == code
+
+
+def test_a_cut_file_is_truncated(tmp_path: Path) -> None:
+    """Its directory is at the end."""
+    path = npz(tmp_path, x=X, y=Y)
+    path.write_bytes(path.read_bytes()[:-30])
+    assert refusal(path).code == "truncated"
+
+
+@pytest.mark.parametrize("name", ["../x.npy", "/etc/x.npy", "a/x.npy", "a\\x.npy"])
+def test_paths_in_the_archive_are_refused(tmp_path: Path, name: str) -> None:
+    """Names of arrays are not paths."""
+    path = npz(tmp_path, x=X, y=Y)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(name, b"")
+    assert refusal(path).code == "unsafe_archive"
+
+
+def test_two_arrays_of_one_name_are_refused(tmp_path: Path) -> None:
+    """NumPy would take the last."""
+    path = npz(tmp_path, x=X, y=Y)
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("x.npy", b"")
+    assert refusal(path).code == "unsafe_archive"
+
+
+def test_a_bomb_is_refused_before_it_is_unfolded(tmp_path: Path) -> None:
+    """Compressed zeros, and too many elements."""
+    path = npz(tmp_path, x=np.zeros((10, 1000, 1000), np.uint8), y=Y)
+    assert refusal(path, limits=Limits(free_bytes=0)).code == "too_large"
+    assert refusal(path, limits=Limits(elements=9_000_000)).code == "too_large"
+
+
+def outcome(path: Path) -> str:
+    """The code of the refusal, or ``read``."""
+    try:
+        read(path)
+    except DatasetError as error:
+        return error.code
+    return "read"
+
+
+@fuzzed(300)
+@given(data=st.data())
+def test_damage_never_escapes(tmp_path: Path, data: st.DataObject) -> None:
+    """Flipped bytes and a cut end give a DatasetError or are read."""
+    np.savez(tmp_path / "data.npz", x=X[:3], y=Y[:3])
+    raw = bytearray((tmp_path / "data.npz").read_bytes())
+    for _ in range(data.draw(st.integers(0, 4))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    (tmp_path / "bad.npz").write_bytes(raw[: data.draw(st.one_of(st.just(len(raw)), st.integers(0, len(raw))))])
+    assert outcome(tmp_path / "bad.npz") in CODES

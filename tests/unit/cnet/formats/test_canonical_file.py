@@ -1,0 +1,144 @@
+"""The canonical form gives back what was written, byte for byte the same each time; the manifest describes it."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from cnet.errors import CheckpointError
+from cnet.formats import read_checkpoint
+from cnet.formats.canonical_file import read_canonical, write_canonical
+from cnet.formats.checkpoint_manifest import CheckpointManifest
+from cnet.weights import Selection, Tensor, Weights
+from tests.unit.cnet.formats.files import saved
+
+SHARED = torch.arange(6.0).reshape(2, 3)
+VALUE = {
+    "odd": torch.tensor([1, 0, 1], dtype=torch.uint8),
+    "tied.a": SHARED,
+    "bf": torch.tensor([[1.5, -2.0]], dtype=torch.bfloat16),
+    "tied.b": SHARED,
+    "n": torch.tensor(2**53 + 1),
+    "flag": torch.tensor([True, False]),
+    "c": torch.tensor([1 + 2j], dtype=torch.complex64),
+    "empty": torch.zeros(0, 4),
+    "große Gewichte": torch.zeros(2, 2, dtype=torch.float64),
+}
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Weights:
+    """Tensors of many kinds."""
+    return read_checkpoint(saved(tmp_path, VALUE)).weights
+
+
+def test_the_canonical_form_gives_back_the_weights(tmp_path: Path, weights: Weights) -> None:
+    """Order, names, types, shapes, bits and ties."""
+    write_canonical(tmp_path / "w", weights)
+    again = read_canonical(tmp_path / "w")
+    assert [(t.name, t.dtype, t.shape, t.data.tobytes()) for t in again] == [
+        (t.name, t.dtype, t.shape, t.data.tobytes()) for t in weights
+    ]
+    assert again.tied == weights.tied == (("tied.a", "tied.b"),)
+    assert again.compressible == weights.compressible
+    assert all(tensor.data.flags.aligned and not tensor.data.flags.writeable for tensor in again)
+
+
+def test_the_selection_is_the_readers(tmp_path: Path, weights: Weights) -> None:
+    """Other tensors can be chosen when the canonical form is read."""
+    write_canonical(tmp_path / "w", weights)
+    assert read_canonical(tmp_path / "w", Selection(exclude=("tied.*", "g*"))).compressible == ("bf",)
+
+
+def test_the_bytes_are_the_same_each_time(tmp_path: Path, weights: Weights) -> None:
+    """Also when the canonical form itself is read as a checkpoint, ties included."""
+    write_canonical(tmp_path / "one", weights)
+    write_canonical(tmp_path / "two", read_checkpoint(tmp_path / "one").weights)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_the_safetensors_package_reads_it(tmp_path: Path, weights: Weights) -> None:
+    """It is an ordinary file of that format, tied copies included."""
+    write_canonical(tmp_path / "w", weights)
+    loaded = load_file(tmp_path / "w")
+    assert set(loaded) == set(VALUE)
+    assert all(torch.equal(loaded[name], tensor) for name, tensor in VALUE.items())
+
+
+def test_ties_that_a_file_states_falsely_are_not_believed(tmp_path: Path) -> None:
+    """Stated groups of unequal tensors, unknown names or nonsense are no ties."""
+    tensors = (Tensor("a", "float32", np.ones(2, np.float32)), Tensor("b", "float32", np.zeros(2, np.float32)))
+    for tied in ((("a", "b"),), (("a", "x"),), (("a", "a"),), (("a",),)):
+        write_canonical(tmp_path / "w", Weights(tensors, (), tied))
+        assert read_checkpoint(tmp_path / "w").weights.tied == ()
+
+
+def test_a_damaged_canonical_file_is_refused(tmp_path: Path, weights: Weights) -> None:
+    """As any file that was cut."""
+    write_canonical(tmp_path / "w", weights)
+    (tmp_path / "w").write_bytes((tmp_path / "w").read_bytes()[:-1])
+    with pytest.raises(CheckpointError, match="cut off"):
+        read_canonical(tmp_path / "w")
+
+
+def test_the_manifest_describes_every_tensor(tmp_path: Path) -> None:
+    """Counts take tied tensors once; numbers are float64; what has no number is null."""
+    manifest = CheckpointManifest.of(read_checkpoint(saved(tmp_path, VALUE)))
+    rows = {row.name: row for row in manifest.tensors}
+    assert list(rows) == list(VALUE)
+    assert (manifest.parameters, manifest.compressible_parameters) == (3 + 6 + 2 + 1 + 2 + 1 + 4, 6 + 2 + 4)
+    assert manifest.dtypes == {
+        "uint8": 3,
+        "float32": 6,
+        "bfloat16": 2,
+        "int64": 1,
+        "bool": 2,
+        "complex64": 1,
+        "float64": 4,
+    }
+    a = rows["tied.a"]
+    assert (a.shape, a.parameters, a.bytes, a.compressible, a.min, a.max, a.mean, a.zeros) == (
+        *((2, 3), 6, 24, True, 0.0, 5.0, 2.5, 1),
+    )
+    assert a.std == pytest.approx(math.sqrt(35 / 12), rel=1e-15)
+    assert (rows["tied.b"].tied_to, rows["tied.b"].compressible) == ("tied.a", False)
+    assert (rows["bf"].min, rows["bf"].mean) == (-2.0, -0.25)
+    assert rows["n"].max == 2**53 + 1
+    assert (rows["n"].shape, rows["empty"].min, rows["empty"].mean, rows["empty"].std) == ((), None, None, None)
+    assert (rows["flag"].max, rows["flag"].zeros, rows["c"].mean) == (None, 1, None)
+
+
+def test_the_manifest_survives_json(tmp_path: Path) -> None:
+    """Strict JSON, and the same value again."""
+    manifest = CheckpointManifest.of(
+        read_checkpoint(saved(tmp_path, {"module.w": torch.ones(2, 2), "module.0": torch.ones(1)}))
+    )
+    text = manifest.to_json()
+    json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
+    assert CheckpointManifest.from_json(text) == manifest
+    assert manifest.stripped_prefix == "module."
+    with pytest.raises(CheckpointError):
+        CheckpointManifest.from_json(text[:-2])
+
+
+@pytest.mark.parametrize("value", [1e-3, 3e-5])
+def test_sums_of_many_small_values_are_exact(tmp_path: Path, value: float) -> None:
+    """Float32 sums of as many values would be off in the third digit."""
+    array = np.full(5_000_000, value, np.float32)
+    np.savez(tmp_path / "x.npz", w=array)
+    (row,) = CheckpointManifest.of(read_checkpoint(tmp_path / "x.npz")).tensors
+    assert row.mean == pytest.approx(float(array[0]), rel=1e-14)
+    assert row.std == pytest.approx(0.0, abs=1e-16)
+
+
+def test_statistics_beyond_float64_are_null(tmp_path: Path) -> None:
+    """No infinity in the manifest."""
+    np.savez(tmp_path / "x.npz", w=np.array([1.7e308, -1.7e308, 1.7e308]))
+    (row,) = CheckpointManifest.of(read_checkpoint(tmp_path / "x.npz")).tensors
+    assert (row.max, row.std) == (1.7e308, None)
