@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue, model_validator
 from cnet import dtypes
 from cnet.bundle.container import Packed
 from cnet.bundle.reconstruction import LocalEntry
-from cnet.coding.other_tensors import Described, Kind
+from cnet.coding.other_tensors import Packing, TypedCount
 from cnet.documents import StrictDocument
 from cnet.products import shape_of
 from cnet.weights import Product, Weights
@@ -43,7 +43,7 @@ class Member(StrictDocument):
 class Other(StrictDocument):
     """How the tensors that are not compressible are packed, and the largest error of it."""
 
-    kind: Kind
+    kind: Packing
     error: float
 
 
@@ -186,7 +186,7 @@ class Manifest(StrictDocument):
         return places
 
     @cached_property
-    def others(self) -> list[Described]:
+    def others(self) -> list[TypedCount]:
         """Element type and number of elements of all tensors that are not compressible, tied ones once."""
         columns = self.tensors
         rows = zip(columns.dtypes, columns.shapes, columns.roles, strict=True)

@@ -14,8 +14,8 @@ from cnet import dtypes
 from cnet.bundle.container import Reader, Span, Stored
 from cnet.bundle.manifest import Joined, Manifest
 from cnet.bundle.reconstruction import ScalesEntry, attached, parted
-from cnet.coding import ENCODERS, Decoded, Encoder, SegmentEncoder, Streams, Whole
-from cnet.coding.other_tensors import Described, Kind, blocks, unpack_others
+from cnet.coding import ENCODERS, DecodedSymbols, Encoder, SegmentEncoder, Streams, SymbolDecoder
+from cnet.coding.other_tensors import Packing, TypedCount, split_counts, unpack_arrays
 from cnet.errors import BundleError, SpecError
 from cnet.symbols import Symbols
 
@@ -84,14 +84,14 @@ class _Apart:
         self.other(slice(0, 0))
 
     @cached_property
-    def _decoded(self) -> Decoded:
+    def _decoded(self) -> SymbolDecoder:
         encoder, shapes = _encoder(self._manifest), self._manifest.compressible_shapes
         streams: Streams = {name: self._member(name) for name in self._manifest.members if name != "other"}
         streams, factors = parted(streams, self._manifest.local)
         try:
             symbols = encoder.decode(streams, self._manifest.header, shapes)
             if len(symbols.keep) == sum(map(math.prod, shapes)):
-                return attached(Whole(symbols), self._manifest.local, factors, shapes)
+                return attached(DecodedSymbols(symbols), self._manifest.local, factors, shapes)
         except FOREIGN as error:
             raise BundleError("the bundle's arrays cannot be decoded") from error
         raise BundleError("the bundle contradicts itself: its arrays are not those of its tensors")
@@ -115,10 +115,10 @@ class _Together:
         self._joined = joined
         self._data = Stored(reader, "data", joined.length, joined.digests)
         self._last: tuple[int, Bytes] = (-1, np.empty(0, np.uint8))
-        self._blocks: Sequence[Sequence[Described]] = []
+        self._blocks: Sequence[Sequence[TypedCount]] = []
         if manifest.other_bytes > _most_other_bytes(joined):
             raise BundleError("the bundle contradicts itself: it has too few bytes for its other tensors")
-        self._blocks = blocks(manifest.others)
+        self._blocks = split_counts(manifest.others)
         if len(self._blocks) != len(joined.others):
             raise BundleError("the bundle contradicts itself: its blocks are not those of its other tensors")
 
@@ -161,7 +161,7 @@ class _Together:
             self._block(number)
 
     @cached_property
-    def _decoded(self) -> Decoded:
+    def _decoded(self) -> SymbolDecoder:
         encoder = _encoder(self._manifest)
         if not isinstance(encoder, SegmentEncoder):
             raise BundleError("the bundle contradicts itself: its encoder does not write such files")
@@ -198,7 +198,7 @@ class _Together:
         return self._last[1]
 
     @property
-    def _kind(self) -> Kind:
+    def _kind(self) -> Packing:
         return self._manifest.other.kind if self._manifest.other else "planes"
 
 
@@ -207,13 +207,13 @@ def _most_other_bytes(joined: Joined) -> int:
     return sum(size + 1 for size in joined.others) * 2**24
 
 
-def _bytes_of(block: Sequence[Described]) -> int:
+def _bytes_of(block: Sequence[TypedCount]) -> int:
     return sum(count * dtypes.by_name(dtype).numpy.itemsize for dtype, count in block)
 
 
-def _unpacked(content: bytes, described: Sequence[Described], kind: Kind) -> Bytes:
+def _unpacked(content: bytes, described: Sequence[TypedCount], kind: Packing) -> Bytes:
     try:
-        return unpack_others(memoryview(content), described, kind)
+        return unpack_arrays(memoryview(content), described, kind)
     except FOREIGN as error:
         raise BundleError("the bundle's other tensors cannot be decoded") from error
 

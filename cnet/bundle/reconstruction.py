@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.coding import Decoded, Streams
-from cnet.coding.primitives.byte_planes import pack, unpack
+from cnet.coding import Streams, SymbolDecoder
+from cnet.coding.primitives.byte_planes import pack_planes, unpack_planes
 from cnet.documents import StrictDocument
 from cnet.errors import BundleError
 from cnet.reconstruction import Dither, Local, Scales, rows_of
@@ -47,7 +47,7 @@ def stored(
     centroids, factors = streams["centroids"], local.factors
     if not np.array_equal(local.sizes, rows_of(shapes)):
         raise BundleError("the factors of the symbols are not those of the tensors' rows")
-    tail: Array = np.frombuffer(pack(factors), np.uint8) if centroids.dtype == np.uint8 else factors
+    tail: Array = np.frombuffer(pack_planes(factors), np.uint8) if centroids.dtype == np.uint8 else factors
     joined: Array = np.concatenate([centroids, tail])
     return {**streams, "centroids": joined}, ScalesEntry(length=len(tail))
 
@@ -63,7 +63,9 @@ def parted(streams: Streams, entry: LocalEntry | None) -> tuple[Streams, Array]:
     return {**streams, "centroids": centroids[:cut]}, centroids[cut:]
 
 
-def attached(decoded: Decoded, entry: LocalEntry | None, tail: Array, shapes: Sequence[tuple[int, ...]]) -> Decoded:
+def attached(
+    decoded: SymbolDecoder, entry: LocalEntry | None, tail: Array, shapes: Sequence[tuple[int, ...]]
+) -> SymbolDecoder:
     """The decoder of the same symbols with what their places do to them.
 
     Raises:
@@ -84,7 +86,7 @@ def attached(decoded: Decoded, entry: LocalEntry | None, tail: Array, shapes: Se
 def _scales(dtype: np.dtype[np.floating], tail: Array, shapes: Sequence[tuple[int, ...]]) -> Scales:
     sizes = rows_of(shapes)
     packed = tail.dtype == np.uint8
-    factors = unpack(memoryview(tail.tobytes()), len(sizes), dtype) if packed else tail
+    factors = unpack_planes(memoryview(tail.tobytes()), len(sizes), dtype) if packed else tail
     if factors.dtype != dtype or len(factors) != len(sizes):
         raise BundleError("the bundle contradicts itself: its factors are not those of its tensors' rows")
     real = factors.view(np.float64) if dtype == np.float64 else factors.view(np.float32)

@@ -18,7 +18,7 @@ from cnet.bundle.parts import parts_of
 from cnet.bundle.reconstruction import stored
 from cnet.bundle.spools import Spools
 from cnet.coding import Encoder, SegmentEncoder
-from cnet.coding.other_tensors import Array, Kind, blocks_of, pack_others, rounded
+from cnet.coding.other_tensors import Array, Packing, after_packing, pack_arrays, split_tensors
 from cnet.errors import BundleError
 from cnet.files import atomic_write, file_sha256
 from cnet.symbols import SymbolParts, whole
@@ -148,11 +148,11 @@ def _write_joined(
         tail, local = stored(symbols.local, {"centroids": np.empty(0, np.uint8)}, _shapes(weights))
         spools.write("centroids", tail["centroids"].tobytes())
         sizes = {name: spools.size(name) for name in STREAMS if name in heads}
-        others, error = _packed_others(weights, encoder.others or "planes", spools)
+        others, error = _packed_others(weights, encoder.other_packing or "planes", spools)
         writer = Writer(file, JOINED)
         length = sum(sizes.values()) + sum(others)
         digests = writer.add_stored("data", length, spools.chunks([*sizes, "other"], CHUNK))
-    other = Other(kind=encoder.others or "planes", error=error)
+    other = Other(kind=encoder.other_packing or "planes", error=error)
     joined = Joined(sizes=sizes, others=tuple(others), digests=digests)
     form = {"version": 3, "joined": joined, "other": other, "local": local}
     manifest = _manifest(weights, encoder, header, form, notes)
@@ -171,11 +171,11 @@ def _others(weights: Weights) -> list[Tensor]:
     return [tensor for tensor in weights if tensor.name not in known]
 
 
-def _packed_others(weights: Weights, kind: Kind, spools: Spools) -> tuple[list[int], float]:
+def _packed_others(weights: Weights, kind: Packing, spools: Spools) -> tuple[list[int], float]:
     """Write the blocks of other tensors; their sizes, and the largest error."""
     sizes, errors = [], [0.0]
-    for block in blocks_of(_others(weights)):
-        packed = pack_others(block, kind)
+    for block in split_tensors(_others(weights)):
+        packed = pack_arrays(block, kind)
         spools.write("other", packed)
         sizes.append(len(packed))
         errors += [_error(dtype, array, kind) for dtype, array in block]
@@ -183,9 +183,9 @@ def _packed_others(weights: Weights, kind: Kind, spools: Spools) -> tuple[list[i
     return sizes, max(errors)
 
 
-def _error(dtype: str, array: Array, kind: Kind) -> float:
+def _error(dtype: str, array: Array, kind: Packing) -> float:
     """How far the values are from what they are after packing."""
-    kept = rounded(dtype, array, kind)
+    kept = after_packing(dtype, array, kind)
     if kept is array or not array.size:
         return 0.0
     finite = np.isfinite(array)

@@ -1,5 +1,16 @@
-"""Encoders: mask, labels and centroids to bytes, and back. One encoder, one file."""
+"""Encoders: mask, labels and centroids to bytes, and back; one encoder a file.
 
-from cnet.coding.encoder import ENCODERS, Content, Decoded, Encoder, SegmentEncoder, Streams, Whole
+Quantizers that weigh bits against error use ``cnet.coding.rates``.
+"""
 
-__all__ = ["ENCODERS", "Content", "Decoded", "Encoder", "SegmentEncoder", "Streams", "Whole"]
+from cnet.coding.encoder import (
+    ENCODERS,
+    ByteSource,
+    DecodedSymbols,
+    Encoder,
+    SegmentEncoder,
+    Streams,
+    SymbolDecoder,
+)
+
+__all__ = ["ENCODERS", "ByteSource", "DecodedSymbols", "Encoder", "SegmentEncoder", "Streams", "SymbolDecoder"]

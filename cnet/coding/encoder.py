@@ -1,4 +1,4 @@
-"""What an encoder is."""
+"""The contract of an encoder: symbols to streams of bytes or arrays, and back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cnet.coding.other_tensors import Kind
+from cnet.coding.other_tensors import Packing
 from cnet.reconstruction import Local
 from cnet.registry import Part, Registry
 from cnet.symbols import SymbolParts, Symbols
@@ -20,91 +20,99 @@ Floats = npt.NDArray[np.floating]
 Shapes = list[tuple[int, ...]]
 
 Streams = Mapping[str, npt.NDArray[np.generic]]
-"""Arrays to store as members ``mask``, ``labels`` and ``centroids`` of the bundle."""
+"""Arrays by the names ``mask``, ``labels`` and ``centroids``, as the bundle stores them."""
 
 
-class Content(Protocol):
-    """The bytes of one stream, read where they are asked for."""
+class ByteSource(Protocol):
+    """The bytes of one stream, read on demand."""
 
     def __len__(self) -> int: ...
 
     def read(self, start: int, stop: int) -> bytes:
-        """The bytes from ``start`` to ``stop``. Raises BundleError where they are damaged or not there."""
+        """The bytes from ``start`` to ``stop``. Raises BundleError where they are damaged or missing."""
 
 
-class Decoded(Protocol):
-    """A decoder at work on one net."""
+class SymbolDecoder(Protocol):
+    """Decodes the symbols of one network on demand."""
 
     @property
     def centroids(self) -> Floats | None:
-        """All centroids; None where values are kept as they are."""
+        """All centroids, shape (k,); None where the weights are not quantized."""
 
-    def with_local(self, local: Local) -> Decoded:
-        """The same with what the places of weights do to their centroids."""
+    def with_local(self, local: Local) -> SymbolDecoder:
+        """The same decoder; what a weight's place does to its centroid is ``local``."""
 
     def values(self, part: slice) -> Floats:
-        """w_net[part]: a new array, float32 or float64. Raises BundleError."""
+        """w_net[part]: a new array, shape (weights of the slice,), float32 or float64.
+
+        Raises:
+            BundleError: the streams are damaged.
+        """
 
     def symbols(self) -> Symbols:
-        """Mask, labels and centroids of all of w_net. Raises BundleError."""
+        """Mask, labels and centroids of all of w_net. Raises BundleError where the streams are damaged."""
 
     def verify(self) -> None:
-        """Decode everything once, keeping nothing. Raises BundleError."""
+        """Decode everything once, without keeping it. Raises BundleError where the streams are damaged."""
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
-    """A decoder that has finished."""
+class DecodedSymbols:
+    """A ``SymbolDecoder`` of symbols that are in memory already.
 
-    found: Symbols
+    Attributes:
+        decoded: the symbols.
+    """
+
+    decoded: Symbols
 
     @property
     def centroids(self) -> Floats | None:
-        """As in ``Decoded``."""
-        return None if self.found.labels is None else self.found.centroids
+        """As in ``SymbolDecoder``."""
+        return None if self.decoded.labels is None else self.decoded.centroids
 
-    def with_local(self, local: Local) -> Whole:
-        """As in ``Decoded``."""
-        return Whole(replace(self.found, local=local))
+    def with_local(self, local: Local) -> DecodedSymbols:
+        """As in ``SymbolDecoder``."""
+        return DecodedSymbols(replace(self.decoded, local=local))
 
     @cached_property
     def _vector(self) -> Floats:
-        return self.found.vector()
+        return self.decoded.vector()
 
     def values(self, part: slice) -> Floats:
-        """As in ``Decoded``."""
+        """As in ``SymbolDecoder``."""
         return self._vector[part].copy()
 
     def symbols(self) -> Symbols:
-        """As in ``Decoded``."""
-        return self.found
+        """As in ``SymbolDecoder``."""
+        return self.decoded
 
     def verify(self) -> None:
-        """Nothing is left to be decoded."""
+        """Do nothing: all symbols are decoded."""
 
 
 class Encoder(Part):
-    """A pair: symbols to arrays that are stored in the bundle, and back, exactly.
+    """A pair of functions: symbols to the arrays that a bundle stores, and these back to equal symbols.
 
-    ``decode(encode(s, shapes), header(s), shapes)`` gives symbols equal to ``s``. A change of what ``encode`` writes
-    for the same symbols needs a new format version: bundles of old versions decode for ever.
+    ``decode(encode(s, shapes), header(s), shapes)`` gives symbols equal to ``s``. After the first release, a change of
+    what ``encode`` writes for the same symbols needs a new format version, as every released version stays readable.
     """
 
     context_rates: ClassVar[bool] = False
     """Whether labels cost what ``cnet.coding.rates`` predicts, so that quantizers can choose labels by their cost."""
 
     @property
-    def others(self) -> Kind | None:
-        """How tensors that are not compressible are packed; None: their bytes as they are."""
+    def other_packing(self) -> Packing | None:
+        """How tensors that are not compressible are packed; None stores their bytes as they are."""
         return None
 
     @abstractmethod
     def encode(self, symbols: Symbols, shapes: Shapes) -> tuple[Streams, dict[str, Any]]:
-        """The streams and a small JSON header that the manifest keeps for ``decode``.
+        """The streams, and a small JSON header that the manifest keeps for ``decode``.
 
         Args:
             symbols: mask, labels and centroids of w_net.
-            shapes: shapes of the compressible tensors, in order of w_net: where rows and columns lie.
+            shapes: of the compressible tensors, in the order of w_net.
         """
 
     @abstractmethod
@@ -113,9 +121,9 @@ class Encoder(Part):
 
 
 class SegmentEncoder(Encoder):
-    """An encoder of segments, each by itself: nets need not be in memory to be written or read.
+    """An encoder of segments, each by itself, so that a network need not be in memory to be written or read.
 
-    Its streams are bytes, and its bundles are of format version 3.
+    Its streams are bytes.
     """
 
     @property
@@ -127,20 +135,20 @@ class SegmentEncoder(Encoder):
     def write(
         self, symbols: SymbolParts, shapes: Shapes, put: Callable[[str, bytes], object]
     ) -> tuple[dict[str, bytes], dict[str, Any]]:
-        """Write the streams piece by piece.
+        """Write the streams segment by segment.
 
         Args:
             symbols: as for ``encode``; need not be in memory.
             shapes: as for ``encode``.
-            put: takes the name of a stream, and bytes that go to its end.
+            put: called with the name of a stream and bytes that are appended to it.
 
         Returns:
-            what comes before all else in each stream that was written to, and the header.
+            for each stream the bytes that precede all that was put; and the header.
         """
 
     @abstractmethod
-    def open(self, streams: Mapping[str, Content], header: Mapping[str, Any], shapes: Shapes) -> Decoded:
-        """A decoder that reads what it is asked for. Raises BundleError as ``decode``, here or later."""
+    def open(self, streams: Mapping[str, ByteSource], header: Mapping[str, Any], shapes: Shapes) -> SymbolDecoder:
+        """A decoder that reads only what it is asked for. Raises BundleError as ``decode`` does, here or later."""
 
 
 ENCODERS: Registry[Encoder] = Registry("encoder", "cnet.coding")

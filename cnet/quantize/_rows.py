@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet.capabilities import Curvature
-from cnet.coding.compact.values import numbered
+from cnet.coding.uniform_grid import label_integers
 from cnet.quantize._magnitudes import largest_and_rms
 from cnet.quantize._scope import Layered
 from cnet.reconstruction import Scales, rows_of
@@ -113,7 +113,7 @@ class RowScoped(Layered):
             found, factors[these] = self._scaled(vector[part], keep[part], own, clusters)
             multiples.append(found)
             weight, row = part.stop, these.stop
-        labels, used = numbered(np.concatenate(multiples))
+        labels, used = label_integers(np.concatenate(multiples))
         local = Scales(factors, sizes) if len(sizes) else None
         return Symbols(keep, labels, used.astype(vector.dtype), local)
 

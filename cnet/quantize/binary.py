@@ -9,7 +9,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet.arrays import chunks
-from cnet.coding.compact.values import numbered
+from cnet.coding.uniform_grid import label_integers
 from cnet.quantize._magnitudes import largest_and_rms
 from cnet.quantize._rows import Rows, RowScoped
 from cnet.quantize.quantizer import QUANTIZERS, Codebook
@@ -49,7 +49,7 @@ class Binary(RowScoped):
         relative = (np.abs(chunk / values.dtype.type(largest or 1)) for chunk in chunks(values))
         total = sum(float(np.sum(chunk, dtype=np.float64)) for chunk in relative)
         scale = values.dtype.type(largest * (total / max(1, len(values))))
-        labels, used = numbered(np.where(values < 0, np.int8(-1), np.int8(1)))
+        labels, used = label_integers(np.where(values < 0, np.int8(-1), np.int8(1)))
         return Codebook(labels, used.astype(values.dtype) * scale)
 
     def nominal_bits(self, clusters: int | None) -> float:

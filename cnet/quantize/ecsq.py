@@ -18,10 +18,10 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet.capabilities import SearchConditions
-from cnet.coding.compact.layout import segments
-from cnet.coding.compact.values import Grid, numbered
+from cnet.coding.rates import segments_of
+from cnet.coding.uniform_grid import UniformGrid, label_integers
 from cnet.measures import entropy
-from cnet.quantize._choice import MOST, Chooser
+from cnet.quantize._label_choice import MAX_STEP, LabelChooser
 from cnet.quantize._magnitudes import largest_and_rms
 from cnet.quantize._sensitivity import Sensitive, Singles
 from cnet.quantize.quantizer import NORMAL_BITS, QUANTIZERS, Codebook, QuantizationEstimate
@@ -137,12 +137,12 @@ class Ecsq(Sensitive):
         unit = self._unit(vector[keep])
         if unit == 0:
             return _symbols(multiples, 1.0, vector.dtype)
-        chooser = Chooser(_MEMORY[self.states], self.mu, _largest(vector, keep, unit))
-        for pieces in segments(list(shapes) or [(len(vector),)]):
-            part = slice(pieces[0].start, pieces[-1].start + pieces[-1].size)
+        chooser = LabelChooser(_MEMORY[self.states], self.mu, _largest(vector, keep, unit))
+        for segment in segments_of(list(shapes) or [(len(vector),)]):
+            part = segment.place
             sizes = (np.where(keep[part], np.abs(vector[part]), 0) / unit).astype(np.float32)
             counts = None if importance is None else importance[part]
-            multiples[part] = chooser.multiples(pieces, sizes, keep[part], counts)
+            multiples[part] = chooser.multiples(segment, sizes, keep[part], counts)
         multiples[vector < 0] *= -1
         return _symbols(multiples, _refined(vector, multiples, unit, importance), vector.dtype)
 
@@ -151,14 +151,14 @@ class Ecsq(Sensitive):
         top, rms = largest_and_rms(values)
         if top == 0:
             return 0.0
-        return float(values.dtype.type(min(max(self.step * rms, top / MOST) / 2, top)))
+        return float(values.dtype.type(min(max(self.step * rms, top / MAX_STEP) / 2, top)))
 
 
 def _largest(vector: Floats, keep: npt.NDArray[np.bool_], unit: float) -> int:
     """The largest k: its point is not far beyond the largest weight, and a finite number of the weights' type."""
     top = float(np.max(np.abs(vector[keep])))
     room: Any = np.finfo(vector.dtype).max
-    return max(1, int(min(top / unit / 2 + 1, float(room) / 4 / unit, MOST)))
+    return max(1, int(min(top / unit / 2 + 1, float(room) / 4 / unit, MAX_STEP)))
 
 
 def _refined(vector: Floats, multiples: Ints, unit: float, importance: Singles | None) -> float:
@@ -175,5 +175,5 @@ def _refined(vector: Floats, multiples: Ints, unit: float, importance: Singles |
 
 def _symbols(multiples: Ints, unit: float, dtype: np.dtype[Any]) -> Symbols:
     keep = multiples != 0
-    labels, used = numbered(multiples[keep])
-    return Symbols(keep, labels, Grid(dtype.type(unit), used).centroids())
+    labels, used = label_integers(multiples[keep])
+    return Symbols(keep, labels, UniformGrid(dtype.type(unit), used).centroids())

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet import arrays
-from cnet.coding.compact.values import Grid, numbered, typed
+from cnet.coding.uniform_grid import UniformGrid, label_integers, narrow_labels
 from cnet.documents import Sweep
 from cnet.errors import SpecError
 from cnet.quantize._magnitudes import largest_and_rms
@@ -125,7 +125,7 @@ class UniformCodebook:
         label_of = np.zeros(len(found), np.int64)
         if codebook.labels is not None:
             label_of[found] = codebook.labels
-        return cls(step, most, typed(label_of, len(codebook.centroids)), codebook.centroids)
+        return cls(step, most, narrow_labels(label_of, len(codebook.centroids)), codebook.centroids)
 
     def assign_labels(self, values: npt.NDArray[np.floating]) -> Labels:
         """The label of each of some values, both of shape (n,)."""
@@ -177,7 +177,7 @@ def _nearest(
 
 def _codebook(multiples: npt.NDArray[np.int16], step: float, dtype: np.dtype[Any]) -> Codebook:
     """Labels and centroids of values that become ``multiples``, shape (n,), of ``step``."""
-    labels, used = numbered(multiples)
-    centroids = Grid(dtype.type(step), used).centroids()
+    labels, used = label_integers(multiples)
+    centroids = UniformGrid(dtype.type(step), used).centroids()
     distinct, places = np.unique(centroids, return_inverse=True)
-    return Codebook(typed(places[labels], len(distinct)), distinct)
+    return Codebook(narrow_labels(places[labels], len(distinct)), distinct)

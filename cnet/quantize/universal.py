@@ -18,7 +18,7 @@ from pydantic import Field
 
 from cnet.arrays import chunks
 from cnet.capabilities import Curvature
-from cnet.coding.compact.values import Grid, numbered
+from cnet.coding.uniform_grid import UniformGrid, label_integers
 from cnet.quantize._magnitudes import largest_and_rms
 from cnet.quantize.quantizer import NORMAL_BITS, QUANTIZERS, Codebook, Quantizer
 from cnet.reconstruction import Dither
@@ -158,5 +158,5 @@ def _last_point(step: float, dtype: np.dtype[Any]) -> float:
 
 def _codebook(points: Points, unit: float, dtype: np.dtype[Any]) -> tuple[Any, Floats]:
     """Labels and centroids of values that become ``points``, shape (n,), times ``unit``."""
-    labels, used = numbered(points)
-    return labels, Grid(dtype.type(unit), used).centroids()
+    labels, used = label_integers(points)
+    return labels, UniformGrid(dtype.type(unit), used).centroids()

@@ -13,7 +13,7 @@ import numpy as np
 
 from cnet.bundle import Bundle, open_bundle, write_bundle
 from cnet.coding import ENCODERS, trellis
-from cnet.coding.compact import encoder as compact_encoder
+from cnet.coding.compact.encoder import Compact, CompactLimits
 from cnet.reconstruction import Dither, Scales
 from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
@@ -54,8 +54,10 @@ def larger_net(*, path: bool) -> tuple[Weights, Symbols]:
     steps = np.where(mixed % 5 > 1, mixed % 11 // 3, 0).astype(np.int32)
     if path:
         cuts = np.split(steps, [24 * 16 * 9])
-        padded = [np.pad(cut, (0, -len(cut) % trellis.LANE)).reshape(-1, trellis.LANE) for cut in cuts]
-        flat = [trellis.expanded(lanes, 3).reshape(-1)[: len(cut)] for lanes, cut in zip(padded, cuts, strict=True)]
+        length = trellis.LANE_WEIGHTS
+        padded = [np.pad(cut, (0, -len(cut) % length)).reshape(-1, length) for cut in cuts]
+        multiples = [trellis.path_multiples(lanes, 3).reshape(-1) for lanes in padded]
+        flat = [each[: len(cut)] for each, cut in zip(multiples, cuts, strict=True)]
         steps = np.concatenate(flat)
     signed = np.where(mixed % 7 > 2, steps, -steps)
     used, labels = np.unique(signed[signed != 0], return_inverse=True)
@@ -115,7 +117,7 @@ def main(name: str) -> None:
         raise SystemExit(f"{path.name} exists, and golden bundles are never written again")
     weights, symbols = net_of(name)
     if name.endswith("quick"):
-        compact_encoder._WALK, compact_encoder._TRY_PLAIN = 0, -1  # the form of large nets, in a file that is not large
+        Compact.limits = CompactLimits(adaptive=0, deflated=-1)  # the form of large networks, in a small file
     encoder = ENCODERS.create(name.split("-")[1])
     write_bundle(path, weights, symbols, encoder, *notes_of(name))
     digests = json.loads(DIGESTS.read_text()) if DIGESTS.exists() else {}

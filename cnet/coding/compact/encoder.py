@@ -1,15 +1,11 @@
-"""The compact encoding: the symbols entropy-coded under models of where zeros lie and which labels are near them.
+"""The encoder ``compact``: from the symbols of a network to its streams ``mask``, ``labels`` and ``centroids``.
 
-Streams, all bytes. The first byte of ``mask`` says how mask and labels are stored:
-
-    0  plain: ``mask`` goes on with ``numpy.packbits`` of what is kept, ``labels`` are numbers of 4 bits, 1 byte or 4
-       bytes as their first byte says (0, 1, 4), both deflated (zlib); before those of 4 bits, how many are below zero
-    3  walked, 5 quick (``_quick``): the lengths of all segments' streams but the last, then the streams; 5 for nets of
-       more than 2^21 weights
-
-``centroids`` are as in ``_codebooks``. Without a quantizer there are no centroids: ``labels``, in kinds 3 and 5 each
-segment of ``labels``, begins with its own streams as above, after their length, and goes on with the kept values
-(``_floats``) in the smallest type that holds all of the net's exactly; the header names it as ``values``.
+The first byte of ``mask`` is the form of mask and labels (``stream_layout``): 0 for a network that is stored deflated,
+because that is smaller; 3 for adaptive segments; 5 for Huffman segments, in networks of more than 2^21 weights.
+``centroids`` are as in ``codebooks``. Without a quantizer there is no such stream: ``labels`` (in forms 3 and 5 each
+segment of ``labels``) begins with its own bytes after their length and goes on with the non-zero weights as byte
+planes (``byte_planes``), in the smallest type that holds all of the network's exactly; the header names it as
+``values``.
 """
 
 from __future__ import annotations
@@ -22,22 +18,47 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from cnet.coding.compact.coded import Net, Numbers, Segments, type_of_values, values_of
-from cnet.coding.compact.layout import segments
-from cnet.coding.compact.lengths import Stream
-from cnet.coding.compact.opening import Held, Kinds, opened
-from cnet.coding.compact.plain import plain
-from cnet.coding.encoder import ENCODERS, Content, Decoded, SegmentEncoder, Shapes, Streams
-from cnet.coding.exact_values import narrowed
-from cnet.coding.other_tensors import Kind
-from cnet.coding.primitives.byte_planes import pack
-from cnet.coding.primitives.threads import mapped
-from cnet.coding.primitives.varint import put
+from cnet.coding.compact.decoder import open_streams
+from cnet.coding.compact.deflated import deflate_network
+from cnet.coding.compact.segment_symbols import NetworkSymbols, packed_values, type_of_values
+from cnet.coding.compact.stream_layout import SegmentStream, StreamForm
+from cnet.coding.encoder import ENCODERS, ByteSource, SegmentEncoder, Shapes, Streams, SymbolDecoder
+from cnet.coding.exact_values import narrow_exactly
+from cnet.coding.other_tensors import Packing
+from cnet.coding.primitives.byte_planes import pack_planes
+from cnet.coding.primitives.parallel import parallel_map
+from cnet.coding.primitives.varint import encode_varint
+from cnet.coding.segments import SEGMENT_WEIGHTS, segments_of
 from cnet.errors import BundleError
 from cnet.symbols import SymbolParts, Symbols, whole
 
-_TRY_PLAIN = 2**21  # weights; in larger nets it hardly ever wins, and takes time
-_WALK = 2**21
+
+@dataclass(frozen=True)
+class CompactLimits:
+    """Sizes, in weights, that decide how a network is coded. Only ``segment`` must be the same when decoding.
+
+    Attributes:
+        segment: weights of a segment, about.
+        adaptive: larger networks, unless they follow a trellis, are coded under Huffman codes, to save time.
+        deflated: larger networks are not tried deflated, which hardly ever is smaller then, and takes time.
+    """
+
+    segment: int = SEGMENT_WEIGHTS
+    adaptive: int = 2**21
+    deflated: int = 2**21
+
+
+@dataclass(frozen=True)
+class _BytesInMemory:
+    """A stream in memory as a ``ByteSource``."""
+
+    content: bytes
+
+    def __len__(self) -> int:
+        return len(self.content)
+
+    def read(self, start: int, stop: int) -> bytes:
+        return self.content[start:stop]
 
 
 @ENCODERS.register("compact")
@@ -50,17 +71,20 @@ class Compact(SegmentEncoder):
     summary: ClassVar[str] = "Entropy-coded under models of layers, rows, columns and neighbours: the smallest file."
     source: ClassVar[str] = "Wiedemann et al., DeepCABAC (2019), for contexts; Bamler, constriction (2022), the coder"
 
+    #: The sizes that decide how a network is coded; those of the format.
+    limits: ClassVar[CompactLimits] = CompactLimits()
+
     other: Literal["exact", "float16"] = Field(
         default="exact", description="Biases, batch-norm and all else that is not compressible: as it is, or rounded."
     )
 
     @property
-    def others(self) -> Kind:
-        """Packed, and rounded where asked for."""
+    def other_packing(self) -> Packing:
+        """Byte planes, of values rounded to float16 where that is asked for."""
         return "planes" if self.other == "exact" else "float16"
 
     def encode(self, symbols: Symbols, shapes: Shapes) -> tuple[Streams, dict[str, Any]]:
-        """``mask``, ``labels`` and ``centroids``; the header is empty, or ``{"values": dtype}``."""
+        """``mask``, ``labels`` and ``centroids``; the header is empty, or ``{"values": type}``."""
         parts: dict[str, list[bytes]] = {}
         heads, header = self.write(symbols, shapes, lambda name, part: parts.setdefault(name, []).append(part))
         streams = {name: heads[name] + b"".join(parts.get(name, ())) for name in heads}
@@ -69,92 +93,89 @@ class Compact(SegmentEncoder):
     def write(
         self, symbols: SymbolParts, shapes: Shapes, put: Callable[[str, bytes], object]
     ) -> tuple[dict[str, bytes], dict[str, Any]]:
-        """The same streams, segment by segment."""
-        if symbols.weights <= _TRY_PLAIN:
+        """The streams of ``encode``, segment by segment."""
+        try_deflated = symbols.weights <= self.limits.deflated
+        if try_deflated:
             symbols = whole(symbols)
-        written = _Written(symbols, shapes, segments(shapes), put)
-        return written.smallest() if symbols.weights <= _TRY_PLAIN else written.coded()
+        network = NetworkSymbols.of(symbols, segments_of(shapes, self.limits.segment), len(shapes))
+        huffman = not network.memory and symbols.weights > self.limits.adaptive
+        writer = _NetworkWriter(network, StreamForm.HUFFMAN if huffman else StreamForm.ADAPTIVE, put)
+        return writer.write_smallest() if try_deflated else writer.write_segments(writer.coded_segments())
 
     def decode(self, streams: Streams, header: Mapping[str, Any], shapes: Shapes) -> Symbols:
         """The symbols. Raises BundleError where the streams are not what ``encode`` makes for such shapes."""
         if any(stream.dtype != np.uint8 for stream in streams.values()):
-            raise BundleError("the bundle contradicts itself: its arrays are not those of its encoder")
-        held = {name: Held(stream.tobytes()) for name, stream in streams.items()}
-        return self.open(held, header, shapes).symbols()
+            raise BundleError("bundle streams: some are no bytes. Write the bundle again.")
+        sources = {name: _BytesInMemory(stream.tobytes()) for name, stream in streams.items()}
+        return self.open(sources, header, shapes).symbols()
 
-    def open(self, streams: Mapping[str, Content], header: Mapping[str, Any], shapes: Shapes) -> Decoded:
-        """A decoder of segments; of all at once where the net is stored plainly."""
-        if set(streams) != ({"mask", "labels"} if header else {"mask", "labels", "centroids"}):
-            raise BundleError("the bundle contradicts itself: its arrays are not those of its encoder")
+    def open(self, streams: Mapping[str, ByteSource], header: Mapping[str, Any], shapes: Shapes) -> SymbolDecoder:
+        """A decoder that reads and decodes only the segments that it is asked for."""
+        expected = {"mask", "labels"} if header else {"mask", "labels", "centroids"}
+        if set(streams) != expected:
+            raise BundleError(
+                f"bundle streams: there are {sorted(streams)}, not {sorted(expected)}. Write the bundle again."
+            )
         try:
-            return opened(streams, header, shapes)
-        except (AssertionError, ValueError) as error:
-            raise BundleError("the bundle's arrays cannot be decoded") from error
+            return open_streams(streams, header, shapes, self.limits.segment)
+        except (AssertionError, ValueError) as error:  # constriction asserts
+            detail = "its streams are not those of its tensors"
+            raise BundleError(f"bundle: {detail}. Restore it from a copy, or write it again.") from error
 
 
 @dataclass(frozen=True, eq=False)
-class _Written:
-    """A net on its way into streams."""
+class _NetworkWriter:
+    """Writes the streams of one network.
 
-    symbols: SymbolParts
-    shapes: Shapes
-    gathered: Segments
+    Attributes:
+        network: its symbols.
+        form: how segments are coded.
+        put: as in ``SegmentEncoder.write``.
+    """
+
+    network: NetworkSymbols
+    form: StreamForm
     put: Callable[[str, bytes], object]
 
-    def coded(self) -> tuple[dict[str, bytes], dict[str, Any]]:
-        """The net's segments, coded and written one at a time."""
-        numbers = Numbers.of(self.symbols, self.gathered, len(self.shapes))
-        return self._segments(numbers, self._nets(numbers))
+    def coded_segments(self) -> Iterator[tuple[bytes, bytes]]:
+        """Each segment's bytes in the mask stream and in the label stream."""
+        return parallel_map(
+            lambda each: each[0].encode(each[1], self.form), zip(self.network, self.network.segments, strict=True)
+        )
 
-    def smallest(self) -> tuple[dict[str, bytes], dict[str, Any]]:
-        """The same, or the plain form where that is smaller by what the file's own deflate made of it."""
-        numbers = Numbers.of(self.symbols, self.gathered, len(self.shapes))
-        coded = list(self._nets(numbers))
-        if not numbers.memory:
-            net = _whole(numbers)
-            mask, labels = plain(net.keep, net.numbers)
+    def write_smallest(self) -> tuple[dict[str, bytes], dict[str, Any]]:
+        """Write segments, or the whole network deflated where that is smaller."""
+        coded = list(self.coded_segments())
+        if not self.network.memory:
+            symbols = self.network.in_one()
+            mask, labels = deflate_network(symbols.keep, symbols.signed)
             if 1 + len(mask) + len(labels) < sum(len(part) for pair in coded for part in pair):
-                return self._plain(numbers, mask, labels)
-        return self._segments(numbers, iter(coded))
+                return self._write_deflated(mask, labels)
+        return self.write_segments(iter(coded))
 
-    def _nets(self, numbers: Numbers) -> Iterator[tuple[bytes, bytes]]:
-        quick = self._quick(numbers)
-        return mapped(lambda part: part[0].written(part[1], quick=quick), zip(numbers, self.gathered, strict=True))
+    def write_segments(self, coded: Iterator[tuple[bytes, bytes]]) -> tuple[dict[str, bytes], dict[str, Any]]:
+        """Write segments, each once it is coded."""
+        mask = SegmentStream(lambda part: self.put("mask", part), bytes([self.form]))
+        labels = SegmentStream(lambda part: self.put("labels", part))
+        symbols, segments = self.network.symbols, self.network.segments
+        name = type_of_values(symbols, segments) if self.network.codebooks is None else ""
+        values = packed_values(symbols, segments, name) if name else itertools.repeat(None)
+        for (mask_part, label_part), own in zip(coded, values, strict=False):
+            mask.add(mask_part)
+            labels.add(label_part if own is None else encode_varint(len(label_part)) + label_part + own)
+        return self._finish({"mask": mask.head(), "labels": labels.head()}, name)
 
-    def _quick(self, numbers: Numbers) -> bool:
-        return not numbers.memory and self.symbols.weights > _WALK
-
-    def _segments(
-        self, numbers: Numbers, coded: Iterator[tuple[bytes, bytes]]
-    ) -> tuple[dict[str, bytes], dict[str, Any]]:
-        kind = Kinds.QUICK if self._quick(numbers) else Kinds.WALKED
-        mask = Stream(lambda part: self.put("mask", part), bytes([kind]))
-        labels = Stream(lambda part: self.put("labels", part))
-        name = type_of_values(self.symbols, self.gathered) if numbers.books is None else ""
-        values = values_of(self.symbols, self.gathered, name) if name else itertools.repeat(None)
-        for (zeros, signs), kept in zip(coded, values, strict=False):
-            mask.add(zeros)
-            labels.add(signs if kept is None else put(len(signs)) + signs + kept)
-        return self._ended(numbers, {"mask": mask.head(), "labels": labels.head()}, name)
-
-    def _plain(self, numbers: Numbers, mask: bytes, labels: bytes) -> tuple[dict[str, bytes], dict[str, Any]]:
+    def _write_deflated(self, mask: bytes, labels: bytes) -> tuple[dict[str, bytes], dict[str, Any]]:
         name = ""
-        if numbers.books is None:
-            name, values = narrowed(whole(self.symbols).centroids)
-            labels = put(len(labels)) + labels + pack(values)
+        if self.network.codebooks is None:
+            name, values = narrow_exactly(whole(self.network.symbols).centroids)
+            labels = encode_varint(len(labels)) + labels + pack_planes(values)
         self.put("mask", mask)
         self.put("labels", labels)
-        return self._ended(numbers, {"mask": bytes([Kinds.PLAIN]), "labels": b""}, name)
+        return self._finish({"mask": bytes([StreamForm.DEFLATED]), "labels": b""}, name)
 
-    def _ended(self, numbers: Numbers, heads: dict[str, bytes], name: str) -> tuple[dict[str, bytes], dict[str, Any]]:
-        if numbers.books is None:
+    def _finish(self, heads: dict[str, bytes], name: str) -> tuple[dict[str, bytes], dict[str, Any]]:
+        if self.network.codebooks is None:
             return heads, {"values": name}
-        self.put("centroids", numbers.books.pack())
+        self.put("centroids", self.network.codebooks.pack())
         return heads | {"centroids": b""}, {}
-
-
-def _whole(numbers: Numbers) -> Net:
-    """All segments as one."""
-    nets = list(numbers)
-    keep = np.concatenate([np.empty(0, np.bool_), *(net.keep for net in nets)])
-    return Net(keep, np.concatenate([np.empty(0, np.int32), *(net.numbers for net in nets)]))

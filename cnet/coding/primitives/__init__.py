@@ -1,1 +1,1 @@
-"""Building blocks of entropy coders: integers, bytes and floats to short byte strings, and back."""
+"""Building blocks of the encoders: integers, bytes and floating-point numbers to short byte strings, and back."""

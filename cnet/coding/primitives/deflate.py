@@ -1,8 +1,9 @@
-"""Bytes under Huffman codes, by zlib: no matches are looked for, and a new code begins where the writer wants one.
+"""Bytes through zlib: inflating to a known size, and deflating with Huffman codes alone.
 
-Each code is that of one deflate block (RFC 1951), so that any inflate reads them all in one go. That takes a few
-nanoseconds a byte without the interpreter lock, and costs about a hundredth more than the entropy where that is above
-one bit.
+``huffman_compress`` looks for no repetitions (zlib's ``Z_HUFFMAN_ONLY``) and starts a new Huffman code where the
+caller wants one. Each code is that of one deflate block (RFC 1951), so that one call of inflate reads them all. That
+takes a few nanoseconds a byte without the interpreter lock, and costs about 1 % more than the entropy where that
+exceeds one bit a byte.
 """
 
 from __future__ import annotations
@@ -13,32 +14,60 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from cnet.coding.primitives.inflate import inflated
-
 Bytes = npt.NDArray[np.uint8]
 
-_RAW = -15  # deflate without a header, the largest window
-_FEWEST = 2**12  # symbols that are worth a code of their own
-_MEMORY = 9  # zlib's largest: blocks of up to 2^15 symbols
+_RAW = -15  # zlib's ``wbits`` for deflate without a header, with the largest window
+_MIN_CODE_BYTES = 2**12  # fewer bytes are not worth a Huffman code of their own
+_MEMORY_LEVEL = 9  # zlib's largest: deflate blocks of up to 2^15 symbols
 
 
-def packed(symbols: Bytes, cuts: Iterable[int] = ()) -> bytes:
-    """The stream of some symbols; each of ``cuts``, ascending, is a place from which on there is a new code."""
-    packer = zlib.compressobj(1, zlib.DEFLATED, _RAW, _MEMORY, zlib.Z_HUFFMAN_ONLY)
+def inflate(content: bytes | memoryview, size: int, wbits: int = zlib.MAX_WBITS) -> bytes:
+    """Exactly ``size`` bytes from one complete deflate stream.
+
+    Args:
+        content: the stream, in zlib's form or as ``wbits`` says.
+        size: how many bytes it inflates to.
+        wbits: as in ``zlib.decompressobj``.
+
+    Raises:
+        ValueError: the stream is damaged, inflates to another size, or is followed by other bytes.
+    """
+    decompressor = zlib.decompressobj(wbits)
+    try:
+        found = decompressor.decompress(content, size + 1)
+    except zlib.error as error:
+        raise ValueError("deflated bytes: they are damaged. Write the bundle again.") from error
+    if len(found) != size or not decompressor.eof or decompressor.unused_data:
+        raise ValueError(f"deflated bytes: they do not inflate to exactly {size} bytes. Write the bundle again.")
+    return found
+
+
+def huffman_compress(symbols: Bytes, boundaries: Iterable[int] = ()) -> bytes:
+    """Bytes under Huffman codes.
+
+    Args:
+        symbols: shape (n,), uint8.
+        boundaries: ascending indexes into ``symbols``, from each of which on a new code is used.
+    """
+    compressor = zlib.compressobj(1, zlib.DEFLATED, _RAW, _MEMORY_LEVEL, zlib.Z_HUFFMAN_ONLY)
     content, parts, start = np.ascontiguousarray(symbols).data, [], 0
-    for cut in cuts:
-        parts += [packer.compress(content[start:cut]), packer.flush(zlib.Z_BLOCK)]
-        start = cut
-    return b"".join([*parts, packer.compress(content[start:]), packer.flush()])
+    for boundary in boundaries:
+        parts += [compressor.compress(content[start:boundary]), compressor.flush(zlib.Z_BLOCK)]
+        start = boundary
+    return b"".join([*parts, compressor.compress(content[start:]), compressor.flush()])
 
 
-def unpacked(content: bytes | memoryview, size: int) -> Bytes:
-    """The ``size`` symbols of a stream that holds no more. Raises ValueError."""
-    return np.frombuffer(inflated(content, size, _RAW), np.uint8)
+def huffman_decompress(content: bytes | memoryview, size: int) -> Bytes:
+    """The inverse of ``huffman_compress``: shape (size,), uint8.
+
+    Raises:
+        ValueError: as ``inflate``.
+    """
+    return np.frombuffer(inflate(content, size, _RAW), np.uint8)
 
 
-def cuts(ends: Sequence[int], fewest: int = _FEWEST) -> list[int]:
-    """Those of ascending places that leave at least ``fewest`` symbols between them."""
+def code_boundaries(ends: Sequence[int], fewest: int = _MIN_CODE_BYTES) -> list[int]:
+    """Those of the ascending indexes ``ends`` that leave at least ``fewest`` symbols between them."""
     found = [0]
     for end in ends:
         if end - found[-1] >= fewest:
@@ -46,18 +75,24 @@ def cuts(ends: Sequence[int], fewest: int = _FEWEST) -> list[int]:
     return found[1:]
 
 
-def joined(places: Bytes, kinds: int, each: int) -> Bytes:
-    """``each`` numbers below ``kinds`` a byte, the first as the highest digit; the last byte is filled with 0."""
-    digits = np.pad(places, (0, -len(places) % each)).reshape(-1, each)
-    found = digits[:, 0]
-    for digit in range(1, each):
-        found = found * np.uint8(kinds) + digits[:, digit]
+def pack_digits(digits: Bytes, base: int, per_byte: int) -> Bytes:
+    """Several small integers in each byte.
+
+    Args:
+        digits: shape (n,), uint8, each below ``base``.
+        base: number of possible values; ``base ** per_byte`` is at most 256.
+        per_byte: digits a byte, the first as the most significant; the last byte is filled up with 0.
+    """
+    rows = np.pad(digits, (0, -len(digits) % per_byte)).reshape(-1, per_byte)
+    found = rows[:, 0]
+    for place in range(1, per_byte):
+        found = found * np.uint8(base) + rows[:, place]
     return found
 
 
-def parted(plane: Bytes, kinds: int, each: int, count: int) -> npt.NDArray[np.int32]:
-    """The inverse of ``joined``; where a byte is none of its, numbers of at least ``kinds``."""
-    powers = kinds ** np.arange(each)[::-1]
-    table = (np.arange(256)[:, None] // powers % kinds).astype(np.int32)
-    table[kinds**each :] = kinds  # none of ours
-    return table.take(plane, axis=0).reshape(-1)[:count]
+def unpack_digits(packed: Bytes, base: int, per_byte: int, count: int) -> npt.NDArray[np.int32]:
+    """The inverse of ``pack_digits``, shape (count,), int32; digits of ``base`` or more where a byte is not its."""
+    powers = base ** np.arange(per_byte)[::-1]
+    table = (np.arange(256)[:, None] // powers % base).astype(np.int32)
+    table[base**per_byte :] = base
+    return table.take(packed, axis=0).reshape(-1)[:count]

@@ -1,13 +1,13 @@
-"""Whole numbers in as few bytes as they need: seven bits a byte, the lowest first, the top bit set but in the last."""
+"""Variable-length integers: seven bits a byte, the lowest first; all but the last with the top bit set (LEB128)."""
 
 from __future__ import annotations
 
-LONGEST = 9
-"""Bytes of the longest number."""
+MAX_BYTES = 9
+"""Bytes of the longest variable-length integer."""
 
 
-def put(number: int) -> bytes:
-    """The bytes of a number from 0 to 2^63 - 1."""
+def encode_varint(number: int) -> bytes:
+    """The bytes of an integer from 0 to 2^63 - 1."""
     parts = []
     while number >= 0x80:
         parts.append(number & 0x7F | 0x80)
@@ -15,17 +15,17 @@ def put(number: int) -> bytes:
     return bytes([*parts, number])
 
 
-def take(content: memoryview) -> tuple[int, memoryview]:
-    """The number at the start of some bytes, and the bytes after it.
+def decode_varint(content: memoryview) -> tuple[int, memoryview]:
+    """The integer at the start of ``content``, and the bytes after it.
 
     Raises:
-        ValueError: there is none, or it is written longer than needed.
+        ValueError: ``content`` ends within the integer, or the integer takes more bytes than it needs.
     """
     number = 0
-    for place, byte in enumerate(content[:LONGEST]):
+    for place, byte in enumerate(content[:MAX_BYTES]):
         number |= (byte & 0x7F) << (7 * place)
         if byte < 0x80:
             if byte == 0 and place > 0:
                 break
             return number, content[place + 1 :]
-    raise ValueError("a number is cut or too long")
+    raise ValueError("variable-length integer: it is cut off or longer than needed. Write the bundle again.")

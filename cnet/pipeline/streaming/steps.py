@@ -78,7 +78,7 @@ class StreamedSteps(PointSteps[StreamedPruning, StreamedSymbols]):
         with context.phase("evaluate", context.costs.evaluate):
             bundle = open_bundle(draft)
             total, layers = measure_bundle(bundle, symbols)
-            if context.plan.encoder.others != "float16":
+            if context.plan.encoder.other_packing != "float16":
                 check_other_tensors(bundle, symbols)
             emptied = (name for name, layer in layers.items() if not layer.unpruned and layer.squares)
             context.log(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from cnet.bundle import open_bundle, write_bundle
 from cnet.bundle.container import JOINED, Reader
 from cnet.coding import ENCODERS, other_tensors
-from cnet.coding.compact.coded import Coded
+from cnet.coding.compact.decoder import SegmentDecoder
 from cnet.errors import BundleError
 from cnet.quantize import QUANTIZERS
 from cnet.symbols import Symbols
@@ -40,7 +40,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def make_small(patch: pytest.MonkeyPatch) -> None:
     """Cut nets of any size into many parts."""
     small_segments(patch)
-    patch.setattr(other_tensors, "BLOCK", 64)
+    patch.setattr(other_tensors, "BLOCK_BYTES", 64)
 
 
 def net(seed: int = 0) -> Weights:
@@ -90,7 +90,7 @@ def test_any_net_comes_back_from_many_parts(
     symbols = compress(weights, sparsity, clusters)
     with pytest.MonkeyPatch.context() as patch:
         make_small(patch)
-        patch.setattr(other_tensors, "BLOCK", 16)
+        patch.setattr(other_tensors, "BLOCK_BYTES", 16)
         bundle = open_bundle(content_of(weights, symbols, tmp_path_factory.mktemp("any")))
 
         assert_same_bits(bundle.weights(), weights.with_vector(symbols.vector()))
@@ -285,8 +285,8 @@ def test_each_segment_is_decoded_once_in_order(tmp_path: Path, monkeypatch: pyte
     weights = net()
     bundle = open_bundle(content_of(weights, compress(weights, 0.5, 4), tmp_path))
     calls: list[int] = []
-    decode = Coded._part
-    monkeypatch.setattr(Coded, "_part", lambda self, number: calls.append(number) or decode(self, number))
+    decode = SegmentDecoder.prepare
+    monkeypatch.setattr(SegmentDecoder, "prepare", lambda self, number: calls.append(number) or decode(self, number))
 
     for name in bundle:
         bundle[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,10 @@ from hypothesis import strategies as st
 
 from cnet.bundle import open_bundle, write_bundle
 from cnet.coding import ENCODERS
-from cnet.coding.primitives.huffman_code import LONGEST, Code, code_lengths
 from cnet.errors import BundleError
 from cnet.symbols import Symbols
 from cnet.weights import Weights
-from tests.unit.cnet.coding.test_npz import assert_equal
+from tests.unit.cnet.coding.symbols import assert_equal
 from tests.unit.cnet.nets import compress, tensor
 
 HUFFMAN = ENCODERS.create("huffman")
@@ -35,57 +33,6 @@ def symbols(sparsity: float, clusters: int | None, seed: int = 0) -> Symbols:
     labels = np.minimum(rng.geometric(0.3, kept) - 1, clusters - 1)
     centroids = np.arange(1, clusters + 1, dtype=np.float32)
     return Symbols(keep, labels.astype(np.uint8 if clusters <= 256 else np.uint16), centroids)
-
-
-def best_cost(counts: list[int]) -> int:
-    """Least total bits of any prefix code, by trying all lengths that Kraft's inequality allows."""
-    used = [count for count in counts if count]
-    if len(used) == 1:
-        return used[0]
-    choices = itertools.product(range(1, len(used)), repeat=len(used))
-    return min(
-        sum(n * c for n, c in zip(lengths, used, strict=True))
-        for lengths in choices
-        if sum(2.0**-n for n in lengths) <= 1
-    )
-
-
-@given(st.lists(st.integers(0, 30), min_size=1, max_size=6).filter(any))
-def test_no_prefix_code_is_shorter(counts: list[int]) -> None:
-    """Checked against all of them."""
-    lengths = code_lengths(np.array(counts, np.int64))
-    assert [bool(n) for n in lengths] == [bool(count) for count in counts]
-    assert int((lengths * np.array(counts)).sum()) == best_cost(counts)
-
-
-def test_long_codes_are_cut() -> None:
-    """Fibonacci's numbers make the deepest tree."""
-    counts = [1, 1]
-    while len(counts) < 40:
-        counts.append(counts[-1] + counts[-2])
-    lengths = code_lengths(np.array(counts, np.int64))
-    assert lengths.max() <= LONGEST
-    assert sum(2.0 ** -int(n) for n in lengths) == 1
-
-
-@given(st.lists(st.integers(0, 40), max_size=400), st.integers(0, 9))
-def test_a_code_packs_and_unpacks(values: list[int], before: int) -> None:
-    """From any bit on, and says where it ended."""
-    row = np.array(values, np.int64)
-    code = Code(code_lengths(np.bincount(row, minlength=41)))
-    bits = code.pack(row)
-    data = np.packbits(np.concatenate([np.ones(before, np.uint8), bits]))
-    found, end = code.unpack(data, before, len(row))
-    assert found.tolist() == values
-    assert end == before + len(bits)
-
-
-def test_more_than_a_chunk_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Codes that lie across the border of two chunks too."""
-    monkeypatch.setattr("cnet.coding.primitives.huffman_code._CHUNK", 37)
-    row = np.random.default_rng(0).geometric(0.2, 500) - 1
-    code = Code(code_lengths(np.bincount(row)))
-    assert np.array_equal(code.unpack(np.packbits(code.pack(row)), 0, 500)[0], row)
 
 
 @pytest.mark.parametrize("clusters", [None, 1, 2, 16, 256, 300])

@@ -12,24 +12,14 @@ from hypothesis import strategies as st
 from cnet.coding import ENCODERS
 from cnet.errors import BundleError
 from cnet.symbols import Symbols
+from tests.unit.cnet.coding.symbols import assert_equal
 
 NPZ = ENCODERS.create("npz")
 
 
-def assert_equal(actual: Symbols, expected: Symbols) -> None:
-    """Bit for bit the same symbols."""
-    np.testing.assert_array_equal(actual.keep, expected.keep)
-    assert actual.centroids.dtype == expected.centroids.dtype
-    assert actual.centroids.tobytes() == expected.centroids.tobytes()
-    assert (actual.labels is None) == (expected.labels is None)
-    if expected.labels is not None and actual.labels is not None:
-        assert actual.labels.dtype == expected.labels.dtype
-        np.testing.assert_array_equal(actual.labels, expected.labels)
-
-
 @given(st.lists(st.booleans(), max_size=70), st.sampled_from([np.uint8, np.uint16]), st.sampled_from(["f4", "f8"]))
 def test_symbols_come_back(keep: list[bool], label: type, centroid: str) -> None:
-    """Any mask and labels survive, of nets whose size is no multiple of eight too."""
+    """Any mask and labels survive, of networks whose size is no multiple of eight too."""
     kept = sum(keep)
     symbols = Symbols(np.array(keep, np.bool_), np.arange(kept).astype(label), np.arange(kept + 1.0).astype(centroid))
     streams, header = NPZ.encode(symbols, [(len(keep),)])

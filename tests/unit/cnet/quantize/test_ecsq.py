@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cnet.coding import ENCODERS
-from cnet.coding.compact.values import grid_of
+from cnet.coding.uniform_grid import find_grid
 from cnet.errors import CheckpointError
 from cnet.quantize import QUANTIZERS
 from cnet.symbols import Symbols
@@ -52,7 +52,7 @@ def test_a_plain_grid_without_a_price_is_rounding() -> None:
     """One state and mu 0: every weight takes the nearest multiple of the step."""
     values = vector()
     symbols = quantized(values, states=1, mu=0.0)
-    grid = grid_of(symbols.centroids)
+    grid = find_grid(symbols.centroids)
 
     assert grid is not None
     step = 0.25 * np.sqrt(np.mean(values.astype(np.float64) ** 2))
