@@ -1,7 +1,9 @@
-"""The codec against its peers: ``python -m benchmarks.codec --checkpoints FOLDER [--quick] [--only PART ...]``.
+"""Size and speed of the encoders beside other tools.
 
-Prints one table a question and, with ``--write``, makes docs/results/codec.md and its plot of them. Every figure is of
-bytes that were decoded and compared in the same run.
+    python -m benchmarks.codec --checkpoints FOLDER [--quick] [--only QUESTION ...]
+
+Prints one table for each question; with ``--write`` it also writes docs/results/codec.md and its plot. All bytes that
+are counted are decoded and compared in the same run.
 """
 
 from __future__ import annotations
@@ -222,9 +224,11 @@ def main() -> None:
     """Run everything."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--checkpoints", type=Path, default=ROOT.parent / "shared" / "checkpoints")
-    parser.add_argument("--nncodec", type=Path, default=ROOT / ".nncodec", help="folder of nncodec's environment")
-    parser.add_argument("--quick", action="store_true", help="no net of 110M weights")
-    parser.add_argument("--only", choices=_PARTS, nargs="+", default=_PARTS, help="some of the questions")
+    parser.add_argument(
+        "--nncodec", type=Path, default=ROOT / ".nncodec", help="folder of the virtual environment of nncodec"
+    )
+    parser.add_argument("--quick", action="store_true", help="leave out the network of 110M weights")
+    parser.add_argument("--only", choices=_PARTS, nargs="+", default=_PARTS, help="answer only these questions")
     parser.add_argument("--write", action="store_true", help="write docs/results/codec.md")
     options = parser.parse_args()
     if options.write and set(options.only) != set(_PARTS):
@@ -253,8 +257,9 @@ def main() -> None:
 def _write(tables: list[Table], plot: str | None) -> None:
     results = ROOT / "docs" / "results"
     intro = (
-        "# The codec, measured\n\nMade by `python -m benchmarks.codec --write` (after\n"
-        "`pip install -c constraints.txt -e '.[bench]'`). What is counted was decoded.\n\n"
+        "# Size and speed of the encoders\n\nMade by `python -m benchmarks.codec --write`, after "
+        "`pip install -c constraints.txt -e '.[bench]'`. All bytes that are\ncounted were decoded and compared in the "
+        "same run.\n\n"
     )
     (results / "codec.md").write_text(intro + text(tables) + ("\n![bytes against error](codec.svg)\n" if plot else ""))
     if plot:

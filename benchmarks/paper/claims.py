@@ -1,4 +1,4 @@
-"""What the paper and this project claim, each held against a study's rows."""
+"""The claims of the paper and of this project, each checked against the rows of a study."""
 
 from __future__ import annotations
 
@@ -11,15 +11,21 @@ from benchmarks.paper.study import HIGH, STRONGEST
 from benchmarks.paper.tables import LABELS, PLAIN, best_at, smallest
 
 NOISE = 0.3
-"""Points of accuracy that two equal nets differ by: the standard error of 91 % on 10,000 images."""
+"""Points of accuracy by which two equal networks differ: the standard error of 91 % on 10,000 images."""
 
 FAR = 10.0
-"""Points of accuracy beyond which a net is not taken to have survived its pruning."""
+"""Loss of accuracy, in points, beyond which a network counts as destroyed by its pruning."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence, whether it holds (None: not measured yet), and the figures that say so."""
+    """A claim.
+
+    Attributes:
+        text: the sentence.
+        holds: whether it holds; None where it is not measured yet.
+        figures: the numbers that decide it.
+    """
 
     text: str
     holds: bool | None
@@ -27,12 +33,12 @@ class Claim:
 
     @property
     def verdict(self) -> str:
-        """In a word."""
+        """The column "holds here" of the table."""
         return {True: "yes", False: "**no**", None: "not measured"}[self.holds]
 
 
 def all_claims(rows: Sequence[Row]) -> list[Claim]:
-    """The paper's first, then ours."""
+    """All claims: those of the paper, then ours."""
     return [
         _robustness(rows),
         _entropy(rows),
@@ -44,7 +50,10 @@ def all_claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _robustness(rows: Sequence[Row]) -> Claim:
-    text = f"Robustness to pruning grows with λ: what 90 % cost without recovery falls (to {NOISE} point of noise)."
+    text = (
+        "Robustness to pruning grows with λ: the accuracy lost at 90 % without recovery falls "
+        f"(up to {NOISE} points of noise)."
+    )
     losses = []
     for label in LABELS:
         own = pick(rows, "sparsity", label)
@@ -79,7 +88,10 @@ def _mask(rows: Sequence[Row]) -> Claim:
 
 
 def _ramp(rows: Sequence[Row]) -> Claim:
-    text = f"The ramp reaches higher sparsity than {STRONGEST}: within {FAR:g} points for longer, or more left at 98 %."
+    text = (
+        f"The ramp reaches a higher sparsity than {STRONGEST}: it loses at most {FAR:g} points up to a higher "
+        "sparsity, or is more accurate at 98 %."
+    )
     ramp = pick(rows, "ramp")
     fixed = [row for row in pick(rows, "quantized", STRONGEST) if row.sparsity == HIGH[0]]
     fixed += pick(rows, "high", STRONGEST)
@@ -91,16 +103,16 @@ def _ramp(rows: Sequence[Row]) -> Claim:
 
 
 def _reached(rows: Sequence[Row]) -> tuple[float, float]:
-    """The highest sparsity (0 for none) that keeps within ``FAR`` points, and the accuracy at the highest of all."""
+    """The highest sparsity that loses at most ``FAR`` points (0 for none), and the accuracy at the highest of all."""
     near = [row.sparsity for row in rows if row.drop <= FAR]
     return max(near, default=0.0), max(rows, key=lambda row: row.sparsity).accuracy
 
 
 def _sizes(rows: Sequence[Row]) -> list[Claim]:
     texts = (
-        "Within half a point our best file has at most 0.6 of the bytes of plain CNET with the paper's coder.",
-        "Within half a point our best file is smaller than every rival's.",
-        "Within half a point our best file is at least 150 times smaller than the original's npz.",
+        "Within half a point our smallest file has at most 0.6 of the bytes of plain CNET with the paper's coder.",
+        "Within half a point our smallest file is smaller than every rival's.",
+        "Within half a point our smallest file is at least 150 times smaller than the original's npz.",
     )
     found = smallest(rows)
     ours = min((row for row in found.values() if row and row.group == "ours"), key=lambda row: row.bytes, default=None)
@@ -126,7 +138,7 @@ def _against_plain(text: str, ours: Row, plain: Row | None) -> Claim:
 
 
 def _high_sparsity(rows: Sequence[Row]) -> Claim:
-    text = "At 98 % our best loses at most 1 point, where the paper's ramp loses more (15 points in the paper)."
+    text = "At 98 % our best result loses at most 1 point, while the paper's ramp loses more (15 points in the paper)."
     ours = min((row.drop for row in best_at(rows, 0.98).values() if row.group == "ours"), default=None)
     ramp = at(pick(rows, "ramp"), 0.98)
     if ours is None or ramp is None:

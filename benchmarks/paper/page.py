@@ -1,4 +1,4 @@
-"""The page: claims, tables and plot of a results file."""
+"""The page of a study: claims, tables and plot, from its results file."""
 
 from __future__ import annotations
 
@@ -15,39 +15,41 @@ from benchmarks.paper.rows import Base, Row, base, rows
 from benchmarks.paper.study import Settings
 from benchmarks.paper.tables import Lines, all_tables, curves
 
-_BELOW = 4.0  # points under the baseline that the plot goes down to
+_BELOW = 4.0  # lowest accuracy of the plot, in points below the baseline
 
 _INTRODUCTION = """
-Made by `{command}`: {jobs} jobs of the same pipeline as the service's, {seeds}, {minutes} minutes of one-thread
-processes, on {machines}. Every accuracy is that of a net decoded from its file.
+Made by `{command}`: {jobs} jobs of the pipeline that the service runs, {seeds}, {minutes} minutes of one-thread
+processes, on {machines}. Every accuracy is measured on the network decoded from its file.
 
-Baseline: {accuracy}, npz of {npz} bytes, {s.baseline} epochs. What a point has *lost* is against the baseline of its
-own machine, from which all its trainings go on. All trainings use Adam from {s.rate:g} in batches of 128, along a
-cosine; constant where something grows until the end (the ramps, gradual pruning).
+Baseline: {accuracy}, npz of {npz} bytes, {s.baseline} epochs. *Lost* is the accuracy that a point loses against the
+baseline trained on the same machine, from which all trainings on that machine start. All trainings use Adam with
+batches of 128; the learning rate falls from {s.rate:g} along a cosine, and is constant where something grows until the
+end (the ramps, gradual pruning).
 
-Tables 1 to 7 are made the paper's way: {s.epochs} epochs of fine-tuning with the method, then one threshold, k-means,
-npz; nothing is trained after pruning, and batch norm stays as it is. *Ratio* there is the paper's, npz of the weights /
-(mask + labels + centroids).
+Tables 1 to 7 follow the paper: {s.epochs} epochs of fine-tuning with the method, then one threshold, k-means, npz;
+nothing is trained after pruning, and batch norm is not measured again. *Ratio* is the paper's there: the npz of the
+weights divided by mask, labels and centroids together.
 
-In tables 8 to 10 every method has the same budget, {total} epochs since the baseline and one for the centroids:
-{s.epochs} with the method and {s.recovery} of recovery with the mask pinned; Deep Compression and UDNN, which have no
-penalty, spend all of them in the recovery; ours prune in the course of them. Each net is coded by `compact` after
-k-means with fine-tuned centroids, after `ecsq` as it is, and after `ecsq` with fine-tuned centroids and errors counted
-by curvature (*trained*, with biases and batch norm in 16 bits; nncodec quantizes these too); the best counts. Strengths
-are those of each method's own paper where that names one, one for each method, not tuned
-(`benchmarks/paper/recipes.py`); those of L1 and group lasso are this project's defaults, and ours were chosen on
-another data set, `digits`.
+In tables 8 to 10 every method has the same budget: {total} epochs after the baseline, {s.epochs} of them with the
+method and {s.recovery} of recovery with a fixed mask, and one epoch for the centroids. Deep Compression and UDNN,
+which have no penalty, spend all of them on the recovery; our recipes prune during them. Each network is encoded by
+`compact` in three ways: after k-means with trained centroids; after `ecsq` without further training; and after `ecsq`
+with trained centroids and errors weighted by curvature (*trained*, with biases and batch norm in 16 bits, as nncodec
+quantizes them). The best of the three counts. The strength of each method is the one of its own paper where the paper
+names one, without tuning (`benchmarks/paper/recipes.py`); the strengths of L1 and group lasso are defaults of this
+project, and ours were chosen on another data set, `digits`.
 
-**How far to trust tables 8 to 10.** Files are chosen by the accuracy on the test images, of up to nine for each method
-and sparsity; ours are several recipes. Only ours prune gradually, so a part of their lead is the schedule and not the
-penalty. Targeted Dropout spares the first and last layer in training, our pruning does not: its rows are too low.
-With one seed, differences below 0.3 point are noise. A dash stands for what was not run, or for no file that qualifies.
+**How far to trust tables 8 to 10.** For each method and sparsity, up to nine files compete by their accuracy on the
+test images, and ours are several recipes. Only ours prune gradually, so a part of their lead is due to the schedule
+and not to the penalty. Targeted Dropout spares the first and the last layer in training, but our pruning does not, so
+its rows are too low. With one seed, differences below 0.3 points are noise. A dash stands for a result that was not
+measured, or for a method without a file that qualifies.
 """
 
 
 @dataclass(frozen=True)
 class Heading:
-    """What was run.
+    """What the heading of the page says of the study.
 
     Attributes:
         dataset, architecture: by name.
@@ -62,7 +64,7 @@ class Heading:
 
     @classmethod
     def of(cls, options: argparse.Namespace, settings: Settings) -> Heading:
-        """From the command line; of its options those that decide what is measured."""
+        """The heading for the options of a command line that decide what is measured."""
         command = f"--dataset {options.dataset} --architecture {options.architecture} --epochs {options.epochs}"
         command += f" --seeds {options.seeds}" if options.seeds > 1 else ""
         if options.sparsities:
@@ -71,10 +73,10 @@ class Heading:
 
 
 def write(path: Path, results: Results, heading: Heading) -> None:
-    """The page, and the plot beside it."""
+    """Write the page, and the plot beside it."""
     known = base(results)
     if known is None:
-        raise SystemExit("there are no results yet: the baseline has not been made")
+        raise SystemExit("there are no results yet. Run the study without --workers 0 first.")
     found = rows(results)
     plot = path.with_suffix(".svg")
     lines = curves(found, _BELOW) or curves(found, 100.0)

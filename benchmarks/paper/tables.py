@@ -1,4 +1,4 @@
-"""The paper's tables and those of the rivals, of a study's rows. Cells that are not made yet are a dash."""
+"""The tables of the paper and of its rivals, from the rows of a study. Cells that are not measured yet are a dash."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DROP = 0.5
 
 @dataclass(frozen=True)
 class Table:
-    """A heading, what a reader must know, and the lines, the first of which names the columns."""
+    """A table: its title, a note below the title, and the lines, the first of which names the columns."""
 
     title: str
     note: str
@@ -27,7 +27,7 @@ class Table:
 
 
 def all_tables(rows: Sequence[Row], *, paper: bool) -> list[Table]:
-    """Every table. ``paper``: with the paper's figures beside, which are those of ResNet-32 on CIFAR-10."""
+    """Every table. With ``paper`` the paper's own figures stand beside ours; they are of ResNet-32 on CIFAR-10."""
     return [
         _sparsity(rows),
         _quantization(rows, paper=paper),
@@ -45,7 +45,9 @@ def all_tables(rows: Sequence[Row], *, paper: bool) -> list[Table]:
 def _sparsity(rows: Sequence[Row]) -> Table:
     lines = [["accuracy / ratio", *(f"{100 * s:g} %" for s in SPARSITIES)]]
     lines += [[label, *_pairs(pick(rows, "sparsity", label), SPARSITIES)] for label in LABELS]
-    return Table("1. Effect of sparsity", "Weights left are stored raw: the ratio is that of the mask alone.", lines)
+    return Table(
+        "1. Effect of sparsity", "The non-zero weights are stored raw, so the ratio comes from the mask alone.", lines
+    )
 
 
 def _quantization(rows: Sequence[Row], *, paper: bool) -> Table:
@@ -60,7 +62,7 @@ def _quantization(rows: Sequence[Row], *, paper: bool) -> Table:
 
 def _entropy(rows: Sequence[Row], *, paper: bool) -> Table:
     found = [at(pick(rows, "quantized", label), 0.7) for label in LABELS]
-    lines = [["bits a label", *LABELS], ["here", *(_number(row.entropy if row else None) for row in found)]]
+    lines = [["bits per label", *LABELS], ["here", *(_number(row.entropy if row else None) for row in found)]]
     if paper:
         lines.append(["paper", *(f"{published.ENTROPY[label]:.2f}" for label in LABELS)])
     return Table("3. Entropy of the labels at 70 %", "", lines)
@@ -81,7 +83,7 @@ def _zero_cluster(rows: Sequence[Row], *, paper: bool) -> Table:
     for name, key in (("zero is a cluster", "zero"), ("separate mask", "separate")):
         cells = [f"{sizes[f'{key}_{coder}']:,.0f}" if sizes else NOTHING for coder in ("npz", "compact")]
         lines.append([name, *cells, *([f"{published.ZERO_CLUSTER[name]:.2f}"] if paper else [])])
-    return Table(f"5. The mask among the labels, {STRONGEST} at 50 %", "The same weights, packed in four ways.", lines)
+    return Table(f"5. Mask or cluster for zero, {STRONGEST} at 50 %", "The same weights, encoded in four ways.", lines)
 
 
 def _ramp(rows: Sequence[Row], *, paper: bool) -> Table:
@@ -105,9 +107,9 @@ def _sparsest(rows: Sequence[Row], *, paper: bool) -> Table:
             known = published.RIVALS[label]
             lines.append([f"{label} (paper)", *(_number(known.get(s)) for s in RIVAL_SPARSITIES)])
     note = (
-        "CNET's rows with k-means, 256 clusters, as in the paper; Targeted Dropout's pruned by its own columns. Its "
-        "training spares the first and the last tensor, as its authors' does, and the pruning here does not, which "
-        "costs it more in a net of four tensors than in theirs."
+        "The rows of CNET use k-means with 256 clusters, as in the paper; Targeted Dropout is pruned by its own "
+        "columns. Its training spares the first and the last tensor, as its authors' does, but the pruning here does "
+        "not. That costs it more in a network of four tensors than in theirs."
     )
     return Table("7. Against Targeted Dropout and Smallify, without recovery", note, lines)
 
@@ -131,7 +133,7 @@ def _udnn(rows: Sequence[Row]) -> Table:
 
 
 def smallest(rows: Iterable[Row]) -> dict[str, Row | None]:
-    """For each method its smallest file that loses at most ``DROP`` points, None where none does."""
+    """The smallest file of each method that loses at most ``DROP`` points; None for a method without one."""
     found: dict[str, Row | None] = {}
     for row in rows:
         label = method(row)
@@ -145,7 +147,7 @@ def smallest(rows: Iterable[Row]) -> dict[str, Row | None]:
 
 
 def method(row: Row) -> str | None:
-    """The name under which a row competes; None where it does not."""
+    """The name under which a row competes in tables 9 and 10; None for a row that does not."""
     if row.group in ("rivals", "ours"):
         return f"{row.label}, recovered" if row.label in METHODS and row.label.startswith("CNET") else row.label
     return PLAIN if row.papers_way and row.label.startswith("CNET") and row.group != "sparsity" else None
@@ -158,8 +160,8 @@ def _smallest(rows: Sequence[Row]) -> Table:
         cells = [NOTHING] * 7 if row is None else [f"{row.bytes:,.0f}", f"{row.ratio:.1f}", *_how(row)]
         lines.append([f"**{label}**" if row and row.group == "ours" else label, *cells])
     note = (
-        f"Bytes of the whole bundle, biases, batch norm and container included, of the smallest file of each method "
-        f"that loses at most {DROP} point against its baseline. Ours in bold."
+        f"Bytes of the whole bundle, with biases, batch norm and container, of the smallest file of each method "
+        f"that loses at most {DROP} points against its baseline. Ours are in bold."
     )
     return Table("9. The smallest file within half a point", note, lines)
 
@@ -171,7 +173,7 @@ def _how(row: Row) -> list[str]:
 
 
 def best_at(rows: Iterable[Row], sparsity: float) -> dict[str, Row]:
-    """For each method its most accurate point of this sparsity."""
+    """The most accurate point of each method at a sparsity."""
     found: dict[str, Row] = {}
     for row in rows:
         label = method(row)
@@ -187,11 +189,11 @@ def _at_98(rows: Sequence[Row]) -> Table:
     for label, row in sorted(best_at(rows, 0.98).items(), key=lambda item: item[1].drop):
         name = f"**{label}**" if row.group == "ours" else label
         lines.append([name, f"{row.accuracy:.2f}", f"{row.drop:.2f}", f"{row.bytes:,.0f}"])
-    return Table("10. What is left at 98 %", "Each method's most accurate file. Ours in bold.", lines)
+    return Table("10. Accuracy at 98 % sparsity", "The most accurate file of each method. Ours are in bold.", lines)
 
 
 def front(rows: Iterable[Row]) -> list[tuple[float, float]]:
-    """(bytes, points lost, negative) of those that no smaller or equal file beats, by size."""
+    """The Pareto front: (bytes, minus the points lost) of the rows that no smaller file beats, by size."""
     best: list[tuple[float, float]] = []
     for row in sorted(rows, key=lambda row: (row.bytes, row.drop)):
         if not best or -row.drop > best[-1][1]:
@@ -200,7 +202,7 @@ def front(rows: Iterable[Row]) -> list[tuple[float, float]]:
 
 
 def curves(rows: Sequence[Row], below: float) -> Mapping[str, list[tuple[float, float]]]:
-    """The front of each method, without points more than ``below`` points under the baseline."""
+    """The Pareto front of each method, without rows that lose more than ``below`` points."""
     groups: dict[str, list[Row]] = {}
     for row in rows:
         label = method(row)
