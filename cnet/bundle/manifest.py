@@ -1,96 +1,108 @@
-"""The manifest of a bundle: what it says, and whether that can be true."""
+"""The manifest of a bundle: what it says, checked for whether it can be true."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-import numpy as np
 from pydantic import Field, JsonValue, model_validator
 
 from cnet import dtypes
-from cnet.bundle.container import Packed
-from cnet.bundle.reconstruction import LocalEntry
+from cnet.bundle.container import ArrayMember
+from cnet.bundle.container.digests import DIGEST_PATTERN
+from cnet.bundle.container.members import npy_bytes
+from cnet.bundle.reconstruction import ReconstructionEntry
 from cnet.coding.other_tensors import Packing, TypedCount
 from cnet.documents import StrictDocument
 from cnet.products import shape_of
 from cnet.weights import Product, Weights
 
 STREAMS = ("mask", "labels", "centroids")
-"""The parts that encoders fill."""
+"""The parts that encoders write."""
 
 _MOST_BYTES = 2**62
-_STREAM_SLACK = 2**20  # centroids and coders' tables, beside 16 bytes a weight
+_MOST_DIMENSIONS = 64
+_STREAM_SLACK = 2**20  # bytes of centroids and code tables beside 16 bytes a weight
 
 Length = Annotated[int, Field(ge=0, le=_MOST_BYTES)]
+Shape = Annotated[tuple[Length, ...], Field(max_length=_MOST_DIMENSIONS)]
+Digest = Annotated[str, Field(pattern=DIGEST_PATTERN)]
 Role = Literal["compressible", "other", "tied"]
 
 
-class Member(StrictDocument):
-    """One array of the bundle."""
+class MemberEntry(StrictDocument):
+    """A deflated member: NumPy type and number of its elements, digest of its deflated bytes."""
 
     descr: Literal["|u1", "<u2", "<u4", "<f2", "<f4", "<f8"]
     length: Length
-    sha256: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    digest: Digest
 
-    def packed(self) -> Packed:
-        """The same as the file's value type."""
-        return Packed(self.descr, self.length, self.sha256)
+    def array(self) -> ArrayMember:
+        """The same for the container."""
+        return ArrayMember(self.descr, self.length, self.digest)
 
 
-class Other(StrictDocument):
-    """How the tensors that are not compressible are packed, and the largest error of it."""
+class SeparateLayout(StrictDocument):
+    """The layout with a member for each part."""
+
+    members: dict[Annotated[str, Field(pattern="^(mask|labels|centroids|other)$")], MemberEntry]
+
+
+class PackingEntry(StrictDocument):
+    """How the tensors that are not compressible are packed, and the largest error of their values that comes of it."""
 
     kind: Packing
     error: float
 
 
-class Joined(StrictDocument):
-    """Version 3: what the member ``data`` is made of.
+class JoinedLayout(StrictDocument):
+    """The layout with all parts in the member ``data``.
 
     Attributes:
         sizes: bytes of each stream of the encoder, in the order of the file.
-        others: bytes of each block of other tensors, which follow.
+        others: bytes of each block of other tensors, which follow the streams.
+        packing: of these blocks.
         digests: of each chunk of the member.
     """
 
     sizes: dict[str, Length]
     others: tuple[Length, ...]
-    digests: tuple[str, ...]
+    packing: PackingEntry
+    digests: tuple[Digest, ...]
 
     @property
     def length(self) -> int:
-        """Bytes of all of it."""
+        """Bytes of the member without its .npy header."""
         return sum(self.sizes.values()) + sum(self.others)
 
 
-class Columns(StrictDocument):
-    """All tensors, one list a property."""
+class TensorColumns(StrictDocument):
+    """All tensors in the network's order, one list a property."""
 
     names: tuple[str, ...]
     dtypes: tuple[str, ...]
-    shapes: tuple[Annotated[tuple[Length, ...], Field(max_length=64)], ...]
+    shapes: tuple[Shape, ...]
     roles: tuple[Role, ...]
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if len({len(self.names), len(self.dtypes), len(self.shapes), len(self.roles)}) != 1:
-            raise ValueError("the columns of the tensors differ in length")
+            raise ValueError("the lists of names, types, shapes and roles differ in length")
         if len(set(self.names)) != len(self.names):
-            raise ValueError("a tensor's name is there twice")
+            raise ValueError("two tensors have the same name")
         for name, dtype, shape, role in zip(self.names, self.dtypes, self.shapes, self.roles, strict=True):
             known = dtype in dtypes.names()
             if not known or (role == "compressible" and not dtypes.by_name(dtype).floating):
-                raise ValueError(f"tensor {name!r} has the element type {dtype!r}")
+                raise ValueError(f"tensor {name!r} has the element type {dtype!r} and the role {role!r}")
             if math.prod(max(side, 1) for side in shape) > _MOST_BYTES // 16:
-                raise ValueError(f"tensor {name!r} is larger than any memory")
+                raise ValueError(f"tensor {name!r} has the shape {list(shape)}, larger than any memory")
         return self
 
 
-class Factors(StrictDocument):
-    """A tensor that is stored as two: ``left`` and ``right`` are their places in the lists of tensors."""
+class ProductEntry(StrictDocument):
+    """A tensor that is stored as two factors; ``left`` and ``right`` are their positions in the lists of tensors."""
 
     name: str
     dtype: str
@@ -99,23 +111,29 @@ class Factors(StrictDocument):
 
 
 class Manifest(StrictDocument):
-    """The whole manifest; the specification is ``cnet.bundle``. Version 3 has ``joined`` in place of ``members``."""
+    """Everything that the manifest says.
 
-    format: Literal["cnet-bundle"] = "cnet-bundle"
-    version: Literal[1, 2, 3] = 1
+    Attributes:
+        encoder: name of the encoder.
+        header: what the encoder needs to decode.
+        tensors: the network's tensors, with factors in place of their products.
+        tied: groups of positions in ``tensors``; the tensors of a group share the values of the first.
+        layout: where the parts lie in the file.
+        metrics: the writer's numbers, or None.
+        extra: anything else that the writer noted, or None.
+        reconstruction: how a weight's position changes its centroid, or None.
+        products: the tensors that are stored as two factors.
+    """
+
     encoder: str
     header: dict[str, JsonValue]
-    tensors: Columns
+    tensors: TensorColumns
     tied: tuple[tuple[Length, ...], ...]
-    members: dict[Annotated[str, Field(pattern="^(mask|labels|centroids|other)$")], Member] = Field(
-        default_factory=dict
-    )
+    layout: SeparateLayout | JoinedLayout
     metrics: dict[str, JsonValue] | None
     extra: dict[str, JsonValue] | None
-    other: Other | None = None
-    local: LocalEntry | None = None
-    joined: Annotated[Joined | None, Field(exclude=True)] = None
-    products: tuple[Factors, ...] = ()
+    reconstruction: ReconstructionEntry | None = None
+    products: tuple[ProductEntry, ...] = ()
 
     @model_validator(mode="after")
     def _ties_hold(self) -> Self:
@@ -123,45 +141,42 @@ class Manifest(StrictDocument):
         copies = [index for group in self.tied for index in group[1:]]
         tied = [index for index, role in enumerate(self.tensors.roles) if role == "tied"]
         if sorted(copies) != tied or any(len(group) < 2 for group in self.tied):
-            raise ValueError("the groups of tied tensors are not those of the roles")
+            raise ValueError("the groups of tied tensors are not the tensors with the role 'tied'")
         for group in self.tied:
             if max(group) >= len(rows) or len({rows[index] for index in group}) != 1:
                 raise ValueError("tied tensors differ in shape or element type")
             if self.tensors.roles[group[0]] == "tied":
-                raise ValueError("the first of tied tensors holds the values")
+                raise ValueError("the first tensor of a tied group has the role 'tied'")
         return self
 
     @model_validator(mode="after")
     def _products_exist(self) -> Self:
-        columns, used = self.tensors, [place for each in self.products for place in (each.left, each.right)]
-        factors = [columns.names[place] for place in used if place < len(columns.names)]
+        columns, used = self.tensors, [position for each in self.products for position in (each.left, each.right)]
+        factors = [columns.names[position] for position in used if position < len(columns.names)]
         if len(set(factors)) != 2 * len(self.products) or set(used) & {i for group in self.tied for i in group}:
-            raise ValueError("a product's factors are not two tensors of its own")
+            raise ValueError("the factors of a product are not two untied tensors that only it uses")
         names = [*set(columns.names).difference(factors), *(each.name for each in self.products)]
         if len(set(names)) != len(names):
             raise ValueError("a product has the name of another tensor")
         for each in self.products:
             if each.right != each.left + 1 or {columns.roles[each.left], columns.roles[each.right]} != {"compressible"}:
-                raise ValueError(f"the factors of {each.name!r} are not side by side in w_net")
+                raise ValueError(f"the factors of {each.name!r} are not two compressible tensors, one after the other")
             shape = shape_of(columns.shapes[each.left], columns.shapes[each.right])
-            Columns(names=(each.name,), dtypes=(each.dtype,), shapes=(shape,), roles=("compressible",))
+            TensorColumns(names=(each.name,), dtypes=(each.dtype,), shapes=(shape,), roles=("compressible",))
         return self
 
     @model_validator(mode="after")
     def _members_fit(self) -> Self:
-        other = self.members.get("other")
-        if (self.version == 3) != (self.joined is not None) or (self.joined and self.members):
-            raise ValueError("members are those of versions 1 and 2, and one that joins all is that of version 3")
-        if (self.version == 1 and self.other) or (self.version == 2 and not self.other):
-            raise ValueError("the way in which other tensors are packed is that of version 2")
-        plain = self.version == 1
-        fits = (other.length if other else 0) == self.other_bytes if plain else self.version == 3 or bool(other)
-        if not fits or (other and other.descr != "|u1"):
-            raise ValueError("the other tensors' bytes are not those of their shapes")
+        if isinstance(self.layout, JoinedLayout):
+            return self
+        other = self.layout.members.get("other")
+        if (other.length if other else 0) != self.other_bytes or (other and other.descr != "|u1"):
+            raise ValueError(f"the member other does not hold the {self.other_bytes} bytes of the other tensors")
         weights = sum(math.prod(shape) for shape in self.compressible_shapes)
-        for name, member in self.members.items():
-            if name != "other" and member.packed().size > 16 * weights + _STREAM_SLACK:
-                raise ValueError(f"{name} is larger than the weights that it codes")
+        for name, member in self.layout.members.items():
+            size = npy_bytes(name, member.descr, member.length)
+            if name != "other" and size > 16 * weights + _STREAM_SLACK:
+                raise ValueError(f"the member {name} has {size} bytes for {weights} weights")
         return self
 
     @cached_property
@@ -171,23 +186,23 @@ class Manifest(StrictDocument):
         return [shape for shape, role in rows if role == "compressible"]
 
     @cached_property
-    def places(self) -> Mapping[str, slice]:
-        """Where each tensor lies: elements of w_net for a compressible one, bytes of ``other`` for the rest."""
+    def positions(self) -> Mapping[str, slice]:
+        """Position of each tensor: weights of w_net for a compressible one, bytes of all other tensors for the rest."""
         ends = {"compressible": 0, "other": 0}
-        places: dict[str, slice] = {}
+        positions: dict[str, slice] = {}
         columns = self.tensors
         for name, dtype, shape, role in zip(columns.names, columns.dtypes, columns.shapes, columns.roles, strict=True):
             if role != "tied":
                 width = dtypes.by_name(dtype).numpy.itemsize if role == "other" else 1
-                places[name] = slice(ends[role], ends[role] + math.prod(shape) * width)
-                ends[role] = places[name].stop
+                positions[name] = slice(ends[role], ends[role] + math.prod(shape) * width)
+                ends[role] = positions[name].stop
         for first, *copies in self.tied:
-            places.update({columns.names[copy]: places[columns.names[first]] for copy in copies})
-        return places
+            positions.update({columns.names[copy]: positions[columns.names[first]] for copy in copies})
+        return positions
 
     @cached_property
     def others(self) -> list[TypedCount]:
-        """Element type and number of elements of all tensors that are not compressible, tied ones once."""
+        """Element type and number of elements of each tensor that is not compressible, tied ones once."""
         columns = self.tensors
         rows = zip(columns.dtypes, columns.shapes, columns.roles, strict=True)
         return [(dtype, math.prod(shape)) for dtype, shape, role in rows if role == "other"]
@@ -197,11 +212,17 @@ class Manifest(StrictDocument):
         """Bytes of all tensors that are not compressible, tied ones once."""
         return sum(count * dtypes.by_name(dtype).numpy.itemsize for dtype, count in self.others)
 
+    @property
+    def product_tensors(self) -> tuple[Product, ...]:
+        """The products, their factors by name."""
+        names = self.tensors.names
+        return tuple(Product(each.name, each.dtype, names[each.left], names[each.right]) for each in self.products)
 
-def columns_of(weights: Weights) -> Columns:
-    """The tensors' columns; of tied tensors the first holds the values."""
+
+def columns_of(weights: Weights) -> TensorColumns:
+    """Lists of the tensors' properties; the first of tied tensors holds the values."""
     compressible = set(weights.compressible)
-    return Columns(
+    return TensorColumns(
         names=tuple(tensor.name for tensor in weights),
         dtypes=tuple(tensor.dtype for tensor in weights),
         shapes=tuple(tensor.shape for tensor in weights),
@@ -213,30 +234,15 @@ def columns_of(weights: Weights) -> Columns:
 
 
 def ties_of(weights: Weights) -> tuple[tuple[int, ...], ...]:
-    """The groups of tied tensors by their positions."""
+    """Groups of tied tensors by their positions."""
     position = {tensor.name: index for index, tensor in enumerate(weights)}
     return tuple(tuple(position[name] for name in group) for group in weights.tied)
 
 
-def products_of(weights: Weights) -> tuple[Factors, ...]:
-    """The products, their factors by their positions."""
+def products_of(weights: Weights) -> tuple[ProductEntry, ...]:
+    """The products, their factors by position."""
     position = {tensor.name: index for index, tensor in enumerate(weights)}
     return tuple(
-        Factors(name=each.name, dtype=each.dtype, left=position[each.left], right=position[each.right])
+        ProductEntry(name=each.name, dtype=each.dtype, left=position[each.left], right=position[each.right])
         for each in weights.products
     )
-
-
-def named_products(manifest: Manifest) -> tuple[Product, ...]:
-    """The products, their factors by their names."""
-    names = manifest.tensors.names
-    return tuple(Product(each.name, each.dtype, names[each.left], names[each.right]) for each in manifest.products)
-
-
-def plain(value: Any) -> Any:
-    """A value with NumPy's scalars turned into Python's, for JSON."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value

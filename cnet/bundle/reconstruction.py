@@ -1,4 +1,4 @@
-"""How a bundle stores ``cnet.reconstruction``; the format is specified in ``cnet.bundle.reader``."""
+"""How a bundle stores what a weight's position does to its centroid (``cnet.reconstruction``)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from cnet.bundle.container.errors import inconsistent
 from cnet.coding import Streams, SymbolDecoder
 from cnet.coding.primitives.byte_planes import pack_planes, unpack_planes
 from cnet.documents import StrictDocument
@@ -19,7 +20,7 @@ Array = npt.NDArray[np.generic]
 
 
 class DitherEntry(StrictDocument):
-    """A dither, whole."""
+    """A dither, which follows from its seed and step."""
 
     kind: Literal["dither"] = "dither"
     seed: Annotated[int, Field(ge=0, lt=2**64)]
@@ -27,59 +28,76 @@ class DitherEntry(StrictDocument):
 
 
 class ScalesEntry(StrictDocument):
-    """Factors of rows, which are the last ``length`` elements of the member ``centroids``."""
+    """Factors of rows: the last ``length`` elements of the stream ``centroids``."""
 
     kind: Literal["scales"] = "scales"
     length: Annotated[int, Field(ge=1, le=2**62)]
 
 
-LocalEntry = Annotated[DitherEntry | ScalesEntry, Field(discriminator="kind")]
+ReconstructionEntry = Annotated[DitherEntry | ScalesEntry, Field(discriminator="kind")]
 
 
-def stored(
+def append_factors(
     local: Local | None, streams: Streams, shapes: Sequence[tuple[int, ...]]
-) -> tuple[Streams, LocalEntry | None]:
-    """The streams with all factors in them, and what the manifest says. Raises BundleError where they do not fit."""
+) -> tuple[Streams, ReconstructionEntry | None]:
+    """The streams with the factors of rows at the end of ``centroids``, and the manifest's entry.
+
+    Args:
+        local: of the symbols.
+        streams: of the encoder.
+        shapes: of the compressible tensors, in order of w_net.
+
+    Raises:
+        BundleError: the factors do not belong to tensors of these shapes.
+    """
     if local is None:
         return streams, None
     if isinstance(local, Dither):
         return streams, DitherEntry(seed=local.seed, step=local.step)
     centroids, factors = streams["centroids"], local.factors
     if not np.array_equal(local.sizes, rows_of(shapes)):
-        raise BundleError("the factors of the symbols are not those of the tensors' rows")
+        raise BundleError(
+            f"bundle: {len(factors)} factors of rows do not fit the rows of the tensors. Quantize these weights again."
+        )
     tail: Array = np.frombuffer(pack_planes(factors), np.uint8) if centroids.dtype == np.uint8 else factors
     joined: Array = np.concatenate([centroids, tail])
     return {**streams, "centroids": joined}, ScalesEntry(length=len(tail))
 
 
-def parted(streams: Streams, entry: LocalEntry | None) -> tuple[Streams, Array]:
-    """The streams as the encoder made them, and the factors as they are stored. Raises BundleError."""
+def split_factors(streams: Streams, entry: ReconstructionEntry | None) -> tuple[Streams, Array]:
+    """The streams as the encoder wrote them, and the factors as they are stored. Raises BundleError."""
     if not isinstance(entry, ScalesEntry):
         return streams, np.empty(0, np.uint8)
     centroids = streams.get("centroids", np.empty(0, np.uint8))
     if len(centroids) < entry.length:
-        raise BundleError("the bundle contradicts itself: it has fewer factors than its manifest says")
-    cut = len(centroids) - entry.length
-    return {**streams, "centroids": centroids[:cut]}, centroids[cut:]
+        raise inconsistent(f"{entry.length} bytes of factors do not fit into {len(centroids)} bytes of centroids")
+    end = len(centroids) - entry.length
+    return {**streams, "centroids": centroids[:end]}, centroids[end:]
 
 
-def attached(
-    decoded: SymbolDecoder, entry: LocalEntry | None, tail: Array, shapes: Sequence[tuple[int, ...]]
+def apply_entry(
+    decoded: SymbolDecoder, entry: ReconstructionEntry | None, tail: Array, shapes: Sequence[tuple[int, ...]]
 ) -> SymbolDecoder:
-    """The decoder of the same symbols with what their places do to them.
+    """The decoder with what positions do to centroids.
+
+    Args:
+        decoded: the decoder of the symbols.
+        entry: from the manifest.
+        tail: factors as they are stored; uint8 where they are packed, else of the centroids' type.
+        shapes: of the compressible tensors, in order of w_net.
 
     Raises:
-        BundleError: the factors are not those of the tensors, or some weight is no finite number.
+        BundleError: the factors do not belong to the tensors, or some weight would not be finite.
     """
     if entry is None:
         return decoded
     centroids = decoded.centroids
     if centroids is None:
-        raise BundleError("the bundle contradicts itself: values kept as they are have neither dither nor scale")
+        raise inconsistent("it has a dither or factors of rows, and no centroids that they could change")
     local = Dither(entry.seed, entry.step) if isinstance(entry, DitherEntry) else _scales(centroids.dtype, tail, shapes)
     largest = float(np.max(np.abs(centroids), initial=0.0))
     if not local.bound(largest) <= float(np.finfo(centroids.dtype).max):
-        raise BundleError("the bundle holds weights that are no numbers")
+        raise inconsistent("some of its weights are not finite")
     return decoded.with_local(local)
 
 
@@ -88,8 +106,8 @@ def _scales(dtype: np.dtype[np.floating], tail: Array, shapes: Sequence[tuple[in
     packed = tail.dtype == np.uint8
     factors = unpack_planes(memoryview(tail.tobytes()), len(sizes), dtype) if packed else tail
     if factors.dtype != dtype or len(factors) != len(sizes):
-        raise BundleError("the bundle contradicts itself: its factors are not those of its tensors' rows")
+        raise inconsistent(f"{len(factors)} factors of type {factors.dtype} do not fit {len(sizes)} rows")
     real = factors.view(np.float64) if dtype == np.float64 else factors.view(np.float32)
     if not np.all(np.isfinite(real) & (real > 0)):
-        raise BundleError("the bundle holds factors that are not positive numbers")
+        raise inconsistent("some of its factors of rows are not positive finite numbers")
     return Scales(real, sizes)

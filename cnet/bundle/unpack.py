@@ -24,4 +24,4 @@ def unpack(bundle: Bundle, path: Path, format: str, like: Path | None = None) ->
         CnetError: as ``write_checkpoint``.
     """
     descriptions = [TensorDescription(name, *bundle.described(name)) for name in bundle]
-    write_checkpoint(TensorsToWrite(descriptions, bundle.pieces, bundle.tied), path, format, like)
+    write_checkpoint(TensorsToWrite(descriptions, bundle.chunks, bundle.tied), path, format, like)

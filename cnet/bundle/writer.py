@@ -1,54 +1,29 @@
-"""Writing a bundle; the format is specified in ``cnet.bundle``."""
+"""Write a bundle; docs/bundle-format.md specifies its format."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from cnet.arrays import release_pages
-from cnet.bundle.container import CHUNK, JOINED, Reader, Writer
-from cnet.bundle.document import parse, to_json
-from cnet.bundle.manifest import STREAMS, Joined, Manifest, Other, columns_of, plain, products_of, ties_of
-from cnet.bundle.parts import parts_of
-from cnet.bundle.reconstruction import stored
-from cnet.bundle.spools import Spools
+from cnet.bundle.container import DIGEST_CHUNK, ContainerReader, ContainerWriter
+from cnet.bundle.contents import contents_of
+from cnet.bundle.manifest import STREAMS, JoinedLayout, Manifest, PackingEntry, columns_of, products_of, ties_of
+from cnet.bundle.manifest_json import parse, to_json
+from cnet.bundle.reconstruction import append_factors
+from cnet.bundle.sizes import BundleSizes
+from cnet.bundle.stream_buffers import StreamBuffers
 from cnet.coding import Encoder, SegmentEncoder
 from cnet.coding.other_tensors import Array, Packing, after_packing, pack_arrays, split_tensors
 from cnet.errors import BundleError
 from cnet.files import atomic_write, file_sha256
 from cnet.symbols import SymbolParts, whole
 from cnet.weights import Tensor, Weights
-
-Notes = tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]
-"""Metrics and extra."""
-
-
-@dataclass(frozen=True)
-class BundleSizes:
-    """Bytes of the file by part, and its sha256 (hex).
-
-    A part is its deflated member, in version 3 its bytes in ``data``; ``container`` is all the rest (zip records and
-    manifest); ``total`` is the file.
-    """
-
-    mask: int
-    labels: int
-    centroids: int
-    other_tensors: int
-    container: int
-    total: int
-    sha256: str
-
-    @classmethod
-    def of(cls, parts: Mapping[str, int], total: int, sha256: str) -> BundleSizes:
-        """The sizes of a file with these parts."""
-        mask, labels, centroids, other = (parts.get(name, 0) for name in (*STREAMS, "other"))
-        return cls(mask, labels, centroids, other, total - mask - labels - centroids - other, total, sha256)
 
 
 def write_bundle(
@@ -59,31 +34,34 @@ def write_bundle(
     metrics: Mapping[str, Any] | None = None,
     extra: Mapping[str, Any] | None = None,
 ) -> BundleSizes:
-    """Write a bundle, whole or not at all (temporary file in the same folder, fsync, rename).
+    """Write a bundle atomically: ``path`` is the complete file, or what it was before.
 
     Args:
         path: the file; replaced where it exists.
-        weights: names, shapes, types, roles and ties, and the tensors that are not compressible. The values of
-            compressible tensors are not looked at.
-        symbols: what w_net decodes to.
-        encoder: turns the symbols into arrays.
-        metrics: numbers about the net, JSON without NaN.
-        extra: anything else to keep in the manifest, such as the job spec; JSON without NaN.
+        weights: names, shapes, types, roles and ties of all tensors, and the values of those that are not
+            compressible. The values of compressible tensors are not used.
+        symbols: mask, labels and centroids of w_net.
+        encoder: encodes the symbols.
+        metrics: numbers about the network, JSON without NaN.
+        extra: anything else to keep in the manifest, such as the job's spec; JSON without NaN.
 
     Raises:
-        BundleError: symbols and weights do not fit, or a name or metric is nothing that JSON can hold.
+        BundleError: symbols and weights do not fit, or JSON cannot hold a name, a metric or ``extra``.
         OSError: the file cannot be written.
     """
     if symbols.weights != weights.compressible_parameters:
-        raise BundleError(f"{symbols.weights} symbols do not fit {weights.compressible_parameters} weights")
+        raise BundleError(
+            f"bundle: {symbols.weights} symbols do not fit {weights.compressible_parameters} weights. "
+            "Quantize the weights that are to be written."
+        )
     with atomic_write(Path(path)) as file:
+        writer = ContainerWriter(file)
         if isinstance(encoder, SegmentEncoder):
-            parts = _write_joined(file, weights, symbols, encoder, (metrics, extra))
+            manifest = _write_joined(writer, Path(path).parent, weights, symbols, encoder)
         else:
-            parts = _write_apart(file, weights, symbols, encoder, (metrics, extra))
-        total = file.seek(0, os.SEEK_END)
-        digest = file_sha256(file)
-    return BundleSizes.of(parts, total, digest)
+            manifest = _write_separate(writer, weights, symbols, encoder)
+        _finish(writer, manifest.model_copy(update=_plain_notes(metrics, extra)))
+        return _sizes(file)
 
 
 def add_notes(
@@ -103,62 +81,77 @@ def add_notes(
         BundleError: the file is no bundle, or JSON cannot hold the notes.
         OSError: the file cannot be written.
     """
-    reader = Reader(Path(path))
-    manifest = parse(reader.manifest)
-    notes = {"metrics": None if metrics is None else plain(metrics), "extra": None if extra is None else plain(extra)}
-    text = to_json(manifest.model_copy(update=notes))
+    reader = ContainerReader(Path(path))
+    manifest = parse(reader.manifest).model_copy(update=_plain_notes(metrics, extra))
+    to_json(manifest)  # raises what it raises before the file is touched
     others = [entry for name, entry in reader.entries.items() if name != "manifest"]
     with Path(path).open("r+b") as file:
         file.truncate(reader.entries["manifest"].offset)
-        writer = Writer.resumed(file, reader.form, others)
-        writer.add("manifest", "|u1", [np.frombuffer(text, np.uint8)])
-        writer.seal()
+        _finish(ContainerWriter.resume(file, others), manifest)
         file.flush()
         os.fsync(file.fileno())
-        total = file.seek(0, os.SEEK_END)
-        digest = file_sha256(file)
-    return BundleSizes.of(parts_of(reader, manifest).sizes, total, digest)
+        return _sizes(file)
 
 
-def _write_apart(
-    file: BinaryIO, weights: Weights, symbols: SymbolParts, encoder: Encoder, notes: Notes
-) -> dict[str, int]:
-    """Version 1: a member for each part; the parts' sizes."""
+def _finish(writer: ContainerWriter, manifest: Manifest) -> None:
+    """Write the manifest and what follows it."""
+    writer.add("manifest", "|u1", [np.frombuffer(to_json(manifest), np.uint8)])
+    writer.seal()
+
+
+def _sizes(file: BinaryIO) -> BundleSizes:
+    """Sizes of the complete file."""
+    reader = ContainerReader(file)
+    return BundleSizes.of(contents_of(reader, parse(reader.manifest)).sizes, reader.total, file_sha256(file))
+
+
+def _plain_notes(metrics: Mapping[str, Any] | None, extra: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {
+        "metrics": None if metrics is None else _plain(metrics),
+        "extra": None if extra is None else _plain(extra),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A value for JSON: NumPy scalars and tuples in it become numbers and lists of Python."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _write_separate(writer: ContainerWriter, weights: Weights, symbols: SymbolParts, encoder: Encoder) -> Manifest:
+    """Write a member for each part; returns the manifest, which has no notes yet."""
     streams, header = encoder.encode(whole(symbols), _shapes(weights))
-    streams, local = stored(symbols.local, streams, _shapes(weights))
-    writer = Writer(file)
+    streams, reconstruction = append_factors(symbols.local, streams, _shapes(weights))
     members = {name: writer.add(name, streams[name].dtype.str, [streams[name]]) for name in STREAMS if name in streams}
     other = [tensor.data for tensor in _others(weights)]
     if any(data.size for data in other):
         members["other"] = writer.add("other", "|u1", other)
-    form = {"version": 1, "members": {name: asdict(member) for name, member in members.items()}, "local": local}
-    manifest = _manifest(weights, encoder, header, form, notes)
-    writer.add("manifest", "|u1", [np.frombuffer(to_json(manifest), np.uint8)])
-    return {entry.name: entry.packed for entry in writer.seal() if entry.name != "manifest"}
+    layout = {"members": {name: asdict(member) for name, member in members.items()}}
+    return _manifest(weights, encoder, header, layout=layout, reconstruction=reconstruction)
 
 
 def _write_joined(
-    file: BinaryIO, weights: Weights, symbols: SymbolParts, encoder: SegmentEncoder, notes: Notes
-) -> dict[str, int]:
-    """Version 3: all parts in one member; their sizes."""
-    with Spools(Path(file.name).parent) as spools:
-        heads, header = encoder.write(symbols, _shapes(weights), spools.write)
-        for name, head in heads.items():
-            spools.set_head(name, head)
-        tail, local = stored(symbols.local, {"centroids": np.empty(0, np.uint8)}, _shapes(weights))
-        spools.write("centroids", tail["centroids"].tobytes())
-        sizes = {name: spools.size(name) for name in STREAMS if name in heads}
-        others, error = _packed_others(weights, encoder.other_packing or "planes", spools)
-        writer = Writer(file, JOINED)
+    writer: ContainerWriter, folder: Path, weights: Weights, symbols: SymbolParts, encoder: SegmentEncoder
+) -> Manifest:
+    """Write one member with all parts; returns the manifest, which has no notes yet. ``folder``: temporary files."""
+    packing = encoder.other_packing or "planes"
+    with StreamBuffers(folder) as buffers:
+        prefixes, header = encoder.write(symbols, _shapes(weights), buffers.append)
+        for name, prefix in prefixes.items():
+            buffers.set_prefix(name, prefix)
+        tail, reconstruction = append_factors(symbols.local, {"centroids": np.empty(0, np.uint8)}, _shapes(weights))
+        buffers.append("centroids", tail["centroids"].tobytes())
+        sizes = {name: buffers.size(name) for name in STREAMS if name in prefixes}
+        others, error = _write_others(weights, packing, buffers)
         length = sum(sizes.values()) + sum(others)
-        digests = writer.add_stored("data", length, spools.chunks([*sizes, "other"], CHUNK))
-    other = Other(kind=encoder.other_packing or "planes", error=error)
-    joined = Joined(sizes=sizes, others=tuple(others), digests=digests)
-    form = {"version": 3, "joined": joined, "other": other, "local": local}
-    manifest = _manifest(weights, encoder, header, form, notes)
-    writer.add("manifest", "|u1", [np.frombuffer(to_json(manifest), np.uint8)])
-    writer.seal()
-    return {**sizes, "other": sum(others)}
+        digests = writer.add_stored("data", length, buffers.chunks([*sizes, "other"], DIGEST_CHUNK))
+    layout = JoinedLayout(
+        sizes=sizes, others=tuple(others), packing=PackingEntry(kind=packing, error=error), digests=digests
+    )
+    return _manifest(weights, encoder, header, layout=layout, reconstruction=reconstruction)
 
 
 def _shapes(weights: Weights) -> list[tuple[int, ...]]:
@@ -171,12 +164,12 @@ def _others(weights: Weights) -> list[Tensor]:
     return [tensor for tensor in weights if tensor.name not in known]
 
 
-def _packed_others(weights: Weights, kind: Packing, spools: Spools) -> tuple[list[int], float]:
-    """Write the blocks of other tensors; their sizes, and the largest error."""
+def _write_others(weights: Weights, kind: Packing, buffers: StreamBuffers) -> tuple[list[int], float]:
+    """Write the blocks of other tensors; returns their sizes, and the largest error of a value."""
     sizes, errors = [], [0.0]
     for block in split_tensors(_others(weights)):
         packed = pack_arrays(block, kind)
-        spools.write("other", packed)
+        buffers.append("other", packed)
         sizes.append(len(packed))
         errors += [_error(dtype, array, kind) for dtype, array in block]
         release_pages(block[-1][1])
@@ -184,29 +177,26 @@ def _packed_others(weights: Weights, kind: Packing, spools: Spools) -> tuple[lis
 
 
 def _error(dtype: str, array: Array, kind: Packing) -> float:
-    """How far the values are from what they are after packing."""
-    kept = after_packing(dtype, array, kind)
-    if kept is array or not array.size:
+    """Largest difference between a value and what it is after packing."""
+    packed = after_packing(dtype, array, kind)
+    if packed is array or not array.size:
         return 0.0
     finite = np.isfinite(array)
-    return float(np.max(np.abs(kept[finite].astype(np.float64) - array[finite].astype(np.float64)), initial=0.0))
+    return float(np.max(np.abs(packed[finite].astype(np.float64) - array[finite].astype(np.float64)), initial=0.0))
 
 
-def _manifest(
-    weights: Weights, encoder: Encoder, header: Mapping[str, Any], form: Mapping[str, Any], notes: Notes
-) -> Manifest:
-    metrics, extra = (None if note is None else plain(note) for note in notes)
+def _manifest(weights: Weights, encoder: Encoder, header: Mapping[str, Any], **layout: Any) -> Manifest:
     document = {
         "encoder": encoder.model_dump()["name"],
-        "header": plain(header),
+        "header": _plain(header),
         "tensors": columns_of(weights),
         "tied": ties_of(weights),
         "products": products_of(weights),
-        "metrics": metrics,
-        "extra": extra,
-        **form,
+        "metrics": None,
+        "extra": None,
+        **layout,
     }
     try:
         return Manifest.model_validate(document)
     except ValueError as error:
-        raise BundleError(f"these weights make no bundle: {error}") from error
+        raise BundleError(f"bundle: these weights cannot be written, {error}. Change the checkpoint.") from error

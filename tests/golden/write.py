@@ -97,7 +97,7 @@ NETS = {
 
 
 def net_of(name: str) -> tuple[Weights, Symbols]:
-    """The net in the golden bundle ``name``, such as v1-npz or v3-compact-walk: its last word names it."""
+    """The net in the golden bundle ``name``, such as v1-npz or v1-compact-walk: its last word names it."""
     return NETS.get(name.split("-")[-1], net)()
 
 

@@ -1,24 +1,22 @@
-"""The .npz file around a bundle: every byte of it follows from a few numbers, and all of it is sealed.
+"""The .npz file around a bundle: a zip archive in which no byte is free.
 
-``cnet.bundle`` is the specification. A general zip reader forgives much (unknown flags, dates, bytes between the
-members); here the reader builds the records anew from what it read and takes only a file that equals them.
+docs/bundle-format.md specifies it. A general zip reader accepts many files with the same content (other flags, dates,
+bytes between the members). This reader builds all records anew from the numbers that it read, and accepts only a file
+that equals them.
 """
 
-from cnet.bundle.container.reader import Reader, Source
-from cnet.bundle.container.records import APART, CHUNK, JOINED, Entry, Form, Packed
-from cnet.bundle.container.span import Span, Stored
-from cnet.bundle.container.writer import Writer
+from cnet.bundle.container.digests import DIGEST_CHUNK
+from cnet.bundle.container.members import ArrayMember
+from cnet.bundle.container.reader import ContainerReader, Source
+from cnet.bundle.container.stored_member import ByteRange, StoredMember
+from cnet.bundle.container.writer import ContainerWriter
 
 __all__ = [
-    "APART",
-    "CHUNK",
-    "JOINED",
-    "Entry",
-    "Form",
-    "Packed",
-    "Reader",
+    "DIGEST_CHUNK",
+    "ArrayMember",
+    "ByteRange",
+    "ContainerReader",
+    "ContainerWriter",
     "Source",
-    "Span",
-    "Stored",
-    "Writer",
+    "StoredMember",
 ]

@@ -1,4 +1,4 @@
-"""Reading a sealed .npz file, and refusing every other."""
+"""Read a sealed .npz file, and refuse every other."""
 
 from __future__ import annotations
 
@@ -15,43 +15,54 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from cnet.bundle.container.records import APART, JOINED, WIDE, Entry, Form, Packed, directory, parse_directory
+from cnet.bundle.container.digests import DIGEST_CHARACTERS, digest_text
+from cnet.bundle.container.errors import damaged
+from cnet.bundle.container.members import JOINED, SEPARATE, STORED, ArrayMember, npy_bytes, npy_header
+from cnet.bundle.container.zip_records import ZIP64_FROM, ZipEntry, directory, parse_directory
 from cnet.errors import BundleError
 from cnet.files import CHUNK_BYTES, file_sha256
 
 Source = str | os.PathLike[str] | bytes | BinaryIO
 
-_END = 22  # bytes of the end record
-_NPY_MAGIC = 10  # bytes of a .npy file before the text of its header
+_END_BYTES = 22  # of the end record
+_NPY_MAGIC_BYTES = 10  # of a .npy file before the text of its header
 _LARGEST_MANIFEST = 2**26
 _LARGEST_DIRECTORY = 1024
-_MOST_PER_BYTE = 1032  # what deflate can make of one byte
+_MOST_PER_BYTE = 1032  # bytes that deflate can make of one byte
 
 
-class Reader:
+class ContainerReader:
     """The members of a sealed file.
 
-    Opening checks everything but the data of the members, ``member`` checks the data of one; of files whose form is
-    JOINED, ``cnet.bundle.container.Span`` reads the data.
+    Opening checks everything but the content of the members; ``member`` checks that of a deflated one,
+    ``cnet.bundle.container.StoredMember`` that of a stored one.
+
+    Args:
+        source: a path, the file's bytes, or a binary file that can seek.
+        zip64_from: sizes and offsets from here on are in zip64 fields.
+
+    Attributes:
+        total: size of the file in bytes.
+        entries: the members by name, in the order of the file.
+        manifest: content of the array ``manifest``: UTF-8 JSON.
 
     Raises:
-        BundleError: the file is not as ``Writer`` writes it.
-        OSError: it cannot be read at all.
+        BundleError: the file is not as ``ContainerWriter`` writes it.
+        OSError: the file cannot be read.
     """
 
-    def __init__(self, source: Source, wide: int = WIDE) -> None:
+    def __init__(self, source: Source, zip64_from: int = ZIP64_FROM) -> None:
         self.source = source
-        self._wide = wide
+        self._zip64_from = zip64_from
         with self.opened() as file:
             self.total = file.seek(0, io.SEEK_END)
-            tail = read(file, max(0, self.total - _LARGEST_DIRECTORY), min(self.total, _LARGEST_DIRECTORY))
-            self.form = _form(tail)
-            self.entries: Mapping[str, Entry] = {entry.name: entry for entry in self._directory(tail)}
-            self.manifest = self._sealed_manifest(file, tail)
+            tail = read_exactly(file, max(0, self.total - _LARGEST_DIRECTORY), min(self.total, _LARGEST_DIRECTORY))
+            self.entries: Mapping[str, ZipEntry] = {entry.name: entry for entry in self._checked_directory(tail)}
+            self.manifest = self._checked_manifest(file, tail)
 
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
-        """The file; closed afterwards where it was opened for this."""
+        """The file to read; closed afterwards where it was opened for this."""
         if isinstance(self.source, bytes | bytearray | memoryview):
             yield io.BytesIO(self.source)
         elif isinstance(self.source, str | os.PathLike):
@@ -60,121 +71,114 @@ class Reader:
         else:
             yield self.source
 
-    def _directory(self, tail: bytes) -> list[Entry]:
-        """The members, from the directory in the last bytes; it must be what ``directory`` makes of them."""
-        records = tail[: -self.form.seal]
+    def sha256(self) -> str:
+        """SHA-256 of the whole file, hex."""
+        with self.opened() as file:
+            return file_sha256(file)
+
+    def member(self, name: str, array: ArrayMember) -> npt.NDArray[np.generic]:
+        """The array of one deflated member: shape (length,), writable. Raises BundleError where it is damaged."""
+        entry = self.entries[name]
+        if npy_bytes(name, array.descr, array.length) != entry.size:
+            raise damaged(f"the size of {name}")
+        sha256 = hashlib.sha256()
+        with self.opened() as file:
+            chunks = _chunks(file, entry.data_offset(self._zip64_from), entry.packed)
+            content = _inflated(_passed_to(sha256.update, chunks), entry)
+        if digest_text(sha256.digest()) != array.digest:
+            raise damaged(f"the data of {name}")
+        header = npy_header(name, array.descr, array.length)
+        if not content.startswith(header):
+            raise damaged(f"the array of {name}")
+        return np.frombuffer(content, array.descr, offset=len(header))
+
+    def data_offset(self, name: str) -> int:
+        """Place of a member's first packed byte in the file."""
+        return self.entries[name].data_offset(self._zip64_from)
+
+    def _checked_directory(self, tail: bytes) -> list[ZipEntry]:
+        """The members, from the last bytes of the file; the directory must be what ``directory`` makes of them."""
+        end = len(tail) - DIGEST_CHARACTERS - _END_BYTES
+        if end < 0 or tail[end : end + 4] != b"PK\5\6":
+            raise BundleError("bundle: this file is no bundle, or its end is missing. Copy or download it again.")
+        records = tail[:-DIGEST_CHARACTERS]
         try:
             entries, start = parse_directory(records)
         except (ValueError, struct.error) as error:
             raise damaged("its directory") from error
-        expected = directory(entries, start, self._wide, self.form.seal)
+        expected = directory(entries, start, self._zip64_from)
         names = tuple(entry.name for entry in entries)
-        ordered = tuple(name for name in self.form.members if name in names)
-        ends = [0, *(entry.data(self._wide) + entry.packed for entry in entries)]
-        fits = [entry.offset for entry in entries] + [start] == ends
-        fits = fits and all(entry.deflated or entry.packed == entry.size for entry in entries)
-        methods = all(entry.deflated != (entry.name in self.form.stored) for entry in entries)
-        whole = start + len(expected) + self.form.seal == self.total and records.endswith(expected)
-        if names != ordered or names[-1:] != ("manifest",) or not (fits and methods and whole):
+        known = any(names == tuple(name for name in order if name in names) for order in (SEPARATE, JOINED))
+        ends = [0, *(entry.data_offset(self._zip64_from) + entry.packed for entry in entries)]
+        without_gaps = [entry.offset for entry in entries] + [start] == ends
+        sizes = all(entry.name not in STORED or entry.packed == entry.size for entry in entries)
+        complete = start + len(expected) + DIGEST_CHARACTERS == self.total and records.endswith(expected)
+        if not (known and names[-1:] == ("manifest",) and without_gaps and sizes and complete):
             raise damaged("its directory")
         return entries
 
-    def _sealed_manifest(self, file: BinaryIO, tail: bytes) -> bytes:
+    def _checked_manifest(self, file: BinaryIO, tail: bytes) -> bytes:
+        """The manifest's JSON; all headers and the seal must be what the writer makes of the members."""
         entry = self.entries["manifest"]
         if entry.size > _LARGEST_MANIFEST:
-            raise BundleError("the bundle's manifest is larger than any that this release writes")
-        packed = read(file, entry.data(self._wide), entry.packed)
-        skeleton = hashlib.sha256(packed)
+            raise BundleError(
+                f"bundle: its manifest has {entry.size} bytes, more than {_LARGEST_MANIFEST}. "
+                "Ask whoever made the file for another one."
+            )
+        packed = read_exactly(file, entry.data_offset(self._zip64_from), entry.packed)
+        sealed = hashlib.sha256(packed)
         for each in self.entries.values():
-            header = each.local(self._wide)
-            if read(file, each.offset, len(header)) != header:
+            header = each.local_header(self._zip64_from)
+            if read_exactly(file, each.offset, len(header)) != header:
                 raise damaged(f"the header of {each.name}")
-            skeleton.update(header)
-        start = entry.data(self._wide) + entry.packed
-        skeleton.update(directory(list(self.entries.values()), start, self._wide, self.form.seal))
-        if self.form.sealed(skeleton.digest()) != tail[-self.form.seal :]:
+            sealed.update(header)
+        start = entry.data_offset(self._zip64_from) + entry.packed
+        sealed.update(directory(list(self.entries.values()), start, self._zip64_from))
+        if digest_text(sealed.digest()).encode() != tail[-DIGEST_CHARACTERS:]:
             raise damaged("its seal")
         content = bytes(_inflated([packed], entry))
-        size = _NPY_MAGIC + int.from_bytes(content[_NPY_MAGIC - 2 : _NPY_MAGIC], "little")
-        if content[:size] != self.form.npy_header("|u1", max(0, entry.size - size)):
+        size = _NPY_MAGIC_BYTES + int.from_bytes(content[_NPY_MAGIC_BYTES - 2 : _NPY_MAGIC_BYTES], "little")
+        if content[:size] != npy_header("manifest", "|u1", max(0, entry.size - size)):
             raise damaged("the array of manifest")
         return content[size:]
 
-    def sha256(self) -> str:
-        """Hex digest of the whole file."""
-        with self.opened() as file:
-            return file_sha256(file)
 
-    def member(self, name: str, packed: Packed) -> npt.NDArray[np.generic]:
-        """The array of one member, shape (length,), writable."""
-        entry = self.entries[name]
-        if packed.size != entry.size:
-            raise damaged(f"the size of {name}")
-        digest = hashlib.sha256()
-        with self.opened() as file:
-            chunks = _chunks(file, entry.data(self._wide), entry.packed)
-            content = _inflated(_watched(chunks, digest.update), entry)
-        if digest.hexdigest()[:32] != packed.sha256:
-            raise damaged(f"the data of {name}")
-        header = self.form.npy_header(packed.descr, packed.length)
-        if not content.startswith(header):
-            raise damaged(f"the array of {name}")
-        return np.frombuffer(content, packed.descr, offset=len(header))
-
-    def start(self, name: str) -> int:
-        """Where a member's bytes begin in the file."""
-        return self.entries[name].data(self._wide)
-
-
-def _form(tail: bytes) -> Form:
-    """The form that the end record's place tells. Raises BundleError where there is none."""
-    for form in (APART, JOINED):
-        end = len(tail) - form.seal - _END
-        if end >= 0 and tail[end : end + 4] == b"PK\5\6":
-            return form
-    raise BundleError("this is not a bundle, or its end is missing: get the whole file again")
-
-
-def damaged(what: str) -> BundleError:
-    """The error for a file that is not as it was written."""
-    return BundleError(f"the bundle is damaged: {what} is not what was written; get the whole file again")
-
-
-def read(file: BinaryIO, offset: int, size: int) -> bytes:
+def read_exactly(file: BinaryIO, offset: int, size: int) -> bytes:
     """``size`` bytes at ``offset``. Raises BundleError where there are fewer."""
     file.seek(offset)
     content = file.read(size)
     if len(content) != size:
-        raise BundleError("the bundle ended while it was read; get the whole file again")
+        raise BundleError("bundle: the file ended while it was read. Copy or download it again.")
     return content
 
 
 def _chunks(file: BinaryIO, offset: int, size: int) -> Iterator[bytes]:
     for start in range(0, size, CHUNK_BYTES):
-        yield read(file, offset + start, min(CHUNK_BYTES, size - start))
+        yield read_exactly(file, offset + start, min(CHUNK_BYTES, size - start))
 
 
-def _watched(chunks: Iterable[bytes], watch: Callable[[bytes], object]) -> Iterator[bytes]:
+def _passed_to(use: Callable[[bytes], object], chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks, each passed to ``use`` on the way."""
     for chunk in chunks:
-        watch(chunk)
+        use(chunk)
         yield chunk
 
 
-def _inflated(chunks: Iterable[bytes], entry: Entry) -> bytearray:
-    """The member's bytes: never more than its size says, which is never more than deflate can make of the data."""
+def _inflated(chunks: Iterable[bytes], entry: ZipEntry) -> bytearray:
+    """Content of a deflated member. Never longer than its entry says, nor than deflate can make of its bytes."""
     if entry.size > _MOST_PER_BYTE * entry.packed:
         raise damaged(f"the size of {entry.name}")
     content = bytearray(entry.size)
-    place, unpacker = 0, zlib.decompressobj(-15)
+    place, inflater = 0, zlib.decompressobj(-15)
     try:
         for chunk in chunks:
-            part = unpacker.decompress(chunk, entry.size - place + 1)
-            if place + len(part) > entry.size or unpacker.unconsumed_tail or unpacker.unused_data:
+            part = inflater.decompress(chunk, entry.size - place + 1)
+            if place + len(part) > entry.size or inflater.unconsumed_tail or inflater.unused_data:
                 raise damaged(f"the data of {entry.name}")
             content[place : place + len(part)] = part
             place += len(part)
     except zlib.error as error:
         raise damaged(f"the data of {entry.name}") from error
-    if not unpacker.eof or place != entry.size or zlib.crc32(content) != entry.crc:
+    if not inflater.eof or place != entry.size or zlib.crc32(content) != entry.crc:
         raise damaged(f"the data of {entry.name}")
     return content

@@ -84,7 +84,7 @@ def measure_bundle(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, dic
     rows = zip(vector.read(_tensor_slices(vector.weights)), symbols.parts(_tensor_slices(vector.weights)), strict=True)
     for name, layer in layers.items():
         dtype, _ = bundle.described(name)
-        for chunk in bundle.pieces(name):
+        for chunk in bundle.chunks(name):
             original, part = next(rows)
             check_decoded(name, chunk, dtypes.narrow(part.vector(), dtype))
             decoded = np.asarray(dtypes.widen(chunk, dtype), np.float32)
@@ -94,7 +94,7 @@ def measure_bundle(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, dic
 
 
 def _tensor_slices(weights: Weights) -> Iterator[slice]:
-    """The slices of w_net that ``Bundle.pieces`` reads: each tensor by itself, in chunks."""
+    """The slices of w_net that ``Bundle.chunks`` reads: each tensor by itself, in chunks."""
     for _, place in weights.slices():
         yield from slices(place.stop - place.start, start=place.start)
 
@@ -124,7 +124,7 @@ def check_other_tensors(bundle: Bundle, symbols: StreamedSymbols) -> None:
         if weights.copies.get(tensor.name, tensor.name) in weights.compressible:
             continue
         flat, start = tensor.data.reshape(-1), 0
-        for chunk in bundle.pieces(tensor.name):
+        for chunk in bundle.chunks(tensor.name):
             check_decoded(tensor.name, chunk, flat[start : start + len(chunk)])
             start += len(chunk)
             release_pages(tensor.data)

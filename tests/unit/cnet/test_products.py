@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,8 +11,6 @@ import pytest
 
 from cnet import dtypes
 from cnet.bundle import open_bundle, write_bundle
-from cnet.bundle.document import parse
-from cnet.bundle.manifest import Manifest
 from cnet.coding import ENCODERS
 from cnet.errors import BundleError
 from cnet.products import expanded, factored, multiplied, spans
@@ -106,55 +103,6 @@ def test_bundle_gives_products_under_their_names(tmp_path: Path, encoder: str, d
         bundle["c.original0"]
 
 
-def test_bundle_without_products_does_not_mention_them(tmp_path: Path) -> None:
-    """Its bytes are those that releases without products wrote and read."""
-    weights = expanded(net())
-    write_bundle(tmp_path / "b", weights, compress(weights, 0.3, 8), ENCODERS.create("npz"))
-    assert b"products" not in open_bundle(tmp_path / "b")._reader.manifest
-
-
-@pytest.mark.parametrize(
-    "product",
-    [
-        {"left": 0, "right": 1},  # shapes that have no product
-        {"left": 2, "right": 1},
-        {"left": 1, "right": 1},
-        {"left": 1, "right": 9},
-        {"left": 3, "right": 4},  # no part of w_net
-        {"name": "a"},
-        {"name": "bias"},
-        {"dtype": "int8"},
-        {"dtype": "float3"},
-    ],
-)
-def test_manifest_whose_products_cannot_be_is_refused(product: dict[str, object]) -> None:
-    """As ours to make: BundleError, whatever a file says."""
-    columns = {
-        "names": ["a", "l", "r", "bias", "x"],
-        "dtypes": ["float32"] * 5,
-        "shapes": [[4, 6], [5, 2], [2, 3, 2, 2], [5], [5]],
-        "roles": ["compressible"] * 3 + ["other"] * 2,
-    }
-    other = {"descr": "|u1", "length": 40, "sha256": "0" * 32}
-    document = {
-        "encoder": "npz",
-        "header": {},
-        "tensors": columns,
-        "tied": [],
-        "members": {"other": other},
-        "metrics": None,
-        "extra": None,
-    }
-    sound = {"name": "c", "dtype": "float32", "left": 1, "right": 2}
-
-    def parsed(each: dict[str, object]) -> Manifest:
-        return parse(json.dumps({"format": "cnet-bundle", "version": 1, **document, "products": [each]}).encode())
-
-    assert parsed(sound).products[0].name == "c"
-    with pytest.raises(BundleError):
-        parsed({**sound, **product})
-
-
 def test_product_larger_than_memory_is_refused(tmp_path: Path) -> None:
     """Factors of few bytes may stand for more than there is memory: BundleError, by each way of asking."""
     sides = {"l": (2**22, 1), "r": (1, 2**22)}
@@ -166,5 +114,5 @@ def test_product_larger_than_memory_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(BundleError, match="'w'"):
         bundle["w"]
-    with pytest.raises(BundleError, match="products"):
+    with pytest.raises(BundleError, match="product"):
         bundle.weights()

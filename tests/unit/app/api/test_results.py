@@ -170,7 +170,7 @@ def test_a_model_that_two_ask_for_at_once_is_whole_for_both(
     models = Models(tmp_path / "scratch" / "models", reserve=0)
     unpack(open_bundle(bundle), tmp_path / "expected.safetensors", "safetensors")
     expected = (tmp_path / "expected.safetensors").read_bytes()
-    bodies, pieces = [], Bundle.pieces
+    bodies, pieces = [], Bundle.chunks
 
     def ask() -> None:
         file, size = models.open(bundle, "digest", "safetensors")
@@ -179,12 +179,12 @@ def test_a_model_that_two_ask_for_at_once_is_whole_for_both(
         assert size == len(expected)
 
     def interrupted(opened: Bundle, name: str) -> Iterator[Any]:
-        monkeypatch.setattr(Bundle, "pieces", pieces)
-        yield from opened.pieces(name)
+        monkeypatch.setattr(Bundle, "chunks", pieces)
+        yield from opened.chunks(name)
         if not bodies:
             ask()
 
-    monkeypatch.setattr(Bundle, "pieces", interrupted)
+    monkeypatch.setattr(Bundle, "chunks", interrupted)
     ask()
 
     assert bodies == [expected, expected]

@@ -1,4 +1,4 @@
-"""Bundles changed and sealed again, as an attacker would."""
+"""Bundles that are changed and sealed again, as an attacker would."""
 
 from __future__ import annotations
 
@@ -9,35 +9,53 @@ from typing import Any
 
 import numpy as np
 
-from cnet.bundle.container import JOINED, Packed, Reader, Writer
+from cnet.bundle.container import ArrayMember, ContainerReader, ContainerWriter
+
+Document = dict[str, Any]
 
 
-def forged(content: bytes, change: Callable[[dict[str, Any], dict[str, Any]], object]) -> bytes:
-    """The same bundle with manifest and, in version 1, arrays changed."""
-    reader, file = Reader(content), io.BytesIO()
+def forged(content: bytes, change: Callable[[Document], object]) -> bytes:
+    """The same bundle with its manifest changed; ``change`` may return the manifest's bytes instead."""
+    reader, file = ContainerReader(content), io.BytesIO()
     document = json.loads(reader.manifest)
-    if document["version"] == 3:
-        return forged_joined(content, lambda document: change(document, {}) and None)
-    writer = Writer(file)
-    arrays = {name: reader.member(name, Packed(*member.values())) for name, member in document["members"].items()}
-    change(document, arrays)
-    for name, array in arrays.items():
-        packed = writer.add(name, array.dtype.str, [array])
-        document["members"][name] = {"descr": packed.descr, "length": packed.length, "sha256": packed.sha256}
-    writer.add("manifest", "|u1", [np.frombuffer(json.dumps(document).encode(), np.uint8)])
-    writer.seal()
-    return file.getvalue()
-
-
-def forged_joined(content: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
-    """A bundle of version 3 with its manifest changed; ``change`` may give its bytes instead."""
-    document, file = json.loads(Reader(content).manifest), io.BytesIO()
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        data = arrays["data"].tobytes()
-    writer = Writer(file, JOINED)
-    writer.add_stored("data", len(data), [data])  # its digests are in the manifest already
+    writer = ContainerWriter(file)
+    if "members" in document:
+        for name, member in document["members"].items():
+            writer.add(name, member["descr"], [reader.member(name, ArrayMember(**member))])
+    else:
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            data = arrays["data"].tobytes()
+        writer.add_stored("data", len(data), [data])  # its digests are in the manifest already
     text = change(document)
-    text = text if isinstance(text, bytes) else json.dumps(document).encode()
-    writer.add("manifest", "|u1", [np.frombuffer(text, np.uint8)])
+    return _sealed(writer, file, text if isinstance(text, bytes) else json.dumps(document).encode())
+
+
+def forged_arrays(content: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
+    """The same bundle of separate members with its arrays changed, and their digests with them."""
+    reader, file = ContainerReader(content), io.BytesIO()
+    document = json.loads(reader.manifest)
+    arrays = {name: reader.member(name, ArrayMember(**member)) for name, member in document["members"].items()}
+    change(arrays)
+    writer = ContainerWriter(file)
+    for name, array in arrays.items():
+        member = writer.add(name, array.dtype.str, [array])
+        document["members"][name] = {"descr": member.descr, "length": member.length, "digest": member.digest}
+    return _sealed(writer, file, json.dumps(document).encode())
+
+
+def set_value(path: str, value: Any) -> Callable[[Document], None]:
+    """A change of the manifest: the value at ``path``, such as ``tensors.shapes.0``, becomes ``value``."""
+
+    def change(document: Any) -> None:
+        *parents, last = path.split(".")
+        for key in parents:
+            document = document[int(key) if key.isdigit() else key]
+        document[int(last) if last.isdigit() else last] = value
+
+    return change
+
+
+def _sealed(writer: ContainerWriter, file: io.BytesIO, manifest: bytes) -> bytes:
+    writer.add("manifest", "|u1", [np.frombuffer(manifest, np.uint8)])
     writer.seal()
     return file.getvalue()

@@ -17,7 +17,7 @@ from cnet.quantize import QUANTIZERS
 from cnet.reconstruction import Dither, Scales
 from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
-from tests.unit.cnet.bundle.forging import forged
+from tests.unit.cnet.bundle.forging import forged, forged_arrays
 from tests.unit.cnet.nets import FLOATS, tensor
 
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -71,7 +71,7 @@ def test_a_reader_needs_numpy_and_the_specification_alone(tmp_path: Path) -> Non
     path.write_bytes(content_of(tmp_path, "npz", "scales", "float32"))
     with np.load(path, allow_pickle=False) as members:
         arrays = dict(members)
-    length = json.loads(arrays["manifest"].tobytes())["local"]["length"]
+    length = json.loads(arrays["manifest"].tobytes())["reconstruction"]["length"]
     centroids, factors = np.split(arrays["centroids"], [-length])
     vector = np.unpackbits(arrays["mask"], count=71).astype(np.float32)
     vector[vector == 1] = centroids[arrays["labels"]]
@@ -106,7 +106,7 @@ def test_bundles_without_either_say_nothing_of_it(tmp_path: Path) -> None:
         ENCODERS.create("npz"),
     )
 
-    assert "local" not in open_bundle(tmp_path / "b.npz").manifest
+    assert "reconstruction" not in open_bundle(tmp_path / "b.npz").manifest
 
 
 def test_factors_of_other_rows_are_not_written(tmp_path: Path) -> None:
@@ -120,30 +120,36 @@ def test_factors_of_other_rows_are_not_written(tmp_path: Path) -> None:
         write_bundle(tmp_path / "b.npz", weights, symbols, ENCODERS.create("npz"))
 
 
-FORGED: dict[str, tuple[str, Callable[[dict[str, Any], dict[str, Any]], object]]] = {
-    "an unknown kind": ("dither", lambda document, _: document["local"].update(kind="noise")),
-    "a step of 0": ("dither", lambda document, _: document["local"].update(step=0.0)),
-    "a step below 0": ("dither", lambda document, _: document["local"].update(step=-0.1)),
-    "a step that is no number": ("dither", lambda document, _: document["local"].update(step="x")),
-    "a step that makes weights infinite": ("dither", lambda document, _: document["local"].update(step=1e39)),
-    "a step beyond all numbers": ("dither", lambda document, _: document["local"].update(step=10**400)),
-    "a seed below 0": ("dither", lambda document, _: document["local"].update(seed=-1)),
-    "a seed of 65 bits": ("dither", lambda document, _: document["local"].update(seed=2**64)),
-    "a seed that is true": ("dither", lambda document, _: document["local"].update(seed=True)),
-    "something more": ("dither", lambda document, _: document["local"].update(more=1)),
+FORGED: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
+    "an unknown kind": ("dither", lambda document: document["reconstruction"].update(kind="noise")),
+    "a step of 0": ("dither", lambda document: document["reconstruction"].update(step=0.0)),
+    "a step below 0": ("dither", lambda document: document["reconstruction"].update(step=-0.1)),
+    "a step that is no number": ("dither", lambda document: document["reconstruction"].update(step="x")),
+    "a step that makes weights infinite": ("dither", lambda document: document["reconstruction"].update(step=1e39)),
+    "a step beyond all numbers": ("dither", lambda document: document["reconstruction"].update(step=10**400)),
+    "a seed below 0": ("dither", lambda document: document["reconstruction"].update(seed=-1)),
+    "a seed of 65 bits": ("dither", lambda document: document["reconstruction"].update(seed=2**64)),
+    "a seed that is true": ("dither", lambda document: document["reconstruction"].update(seed=True)),
+    "something more": ("dither", lambda document: document["reconstruction"].update(more=1)),
     "factors that are not there": (
         "dither",
-        lambda document, _: document.update(local={"kind": "scales", "length": 3}),
+        lambda document: document.update(reconstruction={"kind": "scales", "length": 3}),
     ),
-    "no factors": ("scales", lambda document, _: document["local"].update(length=0)),
-    "a factor less": ("scales", lambda document, _: document["local"].update(length=document["local"]["length"] - 1)),
-    "a factor more": ("scales", lambda document, _: document["local"].update(length=document["local"]["length"] + 1)),
-    "factors without end": ("scales", lambda document, _: document["local"].update(length=2**62)),
+    "no factors": ("scales", lambda document: document["reconstruction"].update(length=0)),
+    "a factor less": (
+        "scales",
+        lambda document: document["reconstruction"].update(length=document["reconstruction"]["length"] - 1),
+    ),
+    "a factor more": (
+        "scales",
+        lambda document: document["reconstruction"].update(length=document["reconstruction"]["length"] + 1),
+    ),
+    "factors without end": ("scales", lambda document: document["reconstruction"].update(length=2**62)),
     "factors as a dither": (
         "scales",
-        lambda document, _: document.update(local={"kind": "dither", "seed": 0, "step": 0.1}),
+        lambda document: document.update(reconstruction={"kind": "dither", "seed": 0, "step": 0.1}),
     ),
-    "nothing of factors": ("scales", lambda document, _: document.pop("local")),
+    "nothing of factors": ("scales", lambda document: document.pop("reconstruction")),
 }
 HARMLESS = ("factors as a dither", "nothing of factors")
 """With the encoder npz: the factors are then centroids that no label has."""
@@ -165,10 +171,10 @@ def test_forged_manifests_are_refused(tmp_path: Path, encoder: str, case: str) -
 def test_factors_that_no_writer_makes_are_refused(tmp_path: Path, factor: float) -> None:
     """No numbers, none that is not positive, none that makes a weight infinite."""
 
-    def change(_: dict[str, Any], arrays: dict[str, Any]) -> None:
+    def change(arrays: dict[str, Any]) -> None:
         arrays["centroids"] = np.append(arrays["centroids"][:-1], np.float32(factor))
 
-    content = forged(content_of(tmp_path, "npz", "scales", "float32"), change)
+    content = forged_arrays(content_of(tmp_path, "npz", "scales", "float32"), change)
     with pytest.raises(BundleError):
         open_bundle(content).symbols()
 
@@ -180,7 +186,7 @@ def test_values_kept_as_they_are_have_no_dither(tmp_path: Path) -> None:
     symbols = QUANTIZERS.create("none").symbols(weights.vector(), keep, None)
     write_bundle(tmp_path / "b.npz", weights, symbols, ENCODERS.create("npz"))
     entry = {"kind": "dither", "seed": 0, "step": 0.1}
-    content = forged((tmp_path / "b.npz").read_bytes(), lambda document, _: document.update(local=entry))
+    content = forged((tmp_path / "b.npz").read_bytes(), lambda document: document.update(reconstruction=entry))
 
     with pytest.raises(BundleError, match="dither"):
         open_bundle(content).symbols()
