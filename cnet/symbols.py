@@ -1,4 +1,4 @@
-"""What stays of w_net after pruning and quantizing: a mask, a label per kept weight, and the centroids."""
+"""Symbols: a pruned and quantized model as a mask, a label for each kept weight, and the centroids."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cnet.reconstruction import Local
 
 
 class SymbolParts(Protocol):
-    """The symbols of a net that need not be in memory all at once."""
+    """The symbols of a model that need not be in memory all at once."""
 
     @property
     def weights(self) -> int:
@@ -22,33 +22,35 @@ class SymbolParts(Protocol):
 
     @property
     def clusters(self) -> int | None:
-        """Number of centroids, or None where the values are kept as they are."""
+        """Number of centroids; None where the values are kept as they are."""
 
     @property
     def centroids(self) -> npt.NDArray[np.floating]:
-        """All centroids; without labels only its type means something."""
+        """All centroids, shape (k,). Where there are no labels only the element type counts."""
 
     @property
     def local(self) -> Local | None:
-        """What a kept weight's place does to its centroid, or None; the parts do not have it."""
+        """How the position of a kept weight changes its centroid, or None. The symbols of ``parts`` do not have it."""
 
     def parts(self, cuts: Iterable[slice]) -> Iterator[Symbols]:
-        """The symbols of slices of w_net that follow each other from its start; each time anew."""
+        """The symbols of consecutive slices that cover w_net from its start, computed each time they are asked for."""
 
 
 @dataclass(frozen=True, eq=False)
 class Symbols:
-    """The paper's three parts of one net.
+    """The three parts of a compressed model, as in the paper.
 
     Attributes:
-        keep: bool, shape (n,): which entries of w_net are kept. All others decode to exactly 0.
-        labels: uint8 or uint16, shape (kept,): index into ``centroids`` of each kept weight, in order of w_net.
-        centroids: float32 (float64 where a float64 net needs it: distinct values kept exactly, or out of range), shape
-            (k,), finite, ascending, no duplicates.
-        local: where a kept weight is more than its centroid: what its place does to it; only with labels.
+        keep: the mask, bool, shape (n,): True for the entries of w_net that are kept. All others decode to exactly 0.
+        labels: index into ``centroids`` of each kept weight, in the order of w_net, uint8 or uint16, shape (kept,).
+        centroids: shared values, finite, ascending, without duplicates, shape (k,). They are float32, or float64 where
+            a float64 model needs it: for distinct values that are kept exactly, or values out of range.
+        local: how the position of a kept weight changes its centroid; None: a kept weight is its centroid. Only with
+            labels.
 
-    Quantizer ``none`` keeps the values: ``labels`` is None and ``centroids`` holds one value a kept weight, in order
-    of w_net. Only there may a kept value be zero: a negative one (-0.0), whose sign the mask alone would lose.
+    The quantizer ``none`` keeps the values: ``labels`` is None and ``centroids`` contains one value for each kept
+    weight, in the order of w_net. Only there may a kept value be zero: a negative zero (-0.0), whose sign the mask
+    would lose.
     """
 
     keep: npt.NDArray[np.bool_]
@@ -63,19 +65,19 @@ class Symbols:
 
     @property
     def clusters(self) -> int | None:
-        """Number of centroids, or None where the values are kept as they are."""
+        """Number of centroids; None where the values are kept as they are."""
         return None if self.labels is None else len(self.centroids)
 
     @property
     def sparsity(self) -> float:
-        """Fraction of w_net that is zero, counted; 0 for an empty net."""
+        """Fraction of w_net that is zero, by count; 0 where w_net is empty."""
         if not len(self.keep):
             return 0.0
         kept = np.count_nonzero(self.centroids) if self.labels is None else np.count_nonzero(self.keep)
         return float(len(self.keep) - kept) / len(self.keep)
 
     def parts(self, cuts: Iterable[slice]) -> Iterator[Symbols]:
-        """As in ``SymbolParts``; the arrays are views."""
+        """As ``SymbolParts.parts``; the arrays are views."""
         start = 0
         for cut in cuts:
             keep = self.keep[cut]
@@ -87,15 +89,15 @@ class Symbols:
                 yield Symbols(keep, self.labels[part], self.centroids)
 
     def vector(self, place: int = 0) -> npt.NDArray[np.floating]:
-        """w_net as decoded: shape (n,), type of ``centroids``, zero where pruned.
+        """w_net as decoded, zero where pruned, of the element type of ``centroids``, shape (n,).
 
         Args:
-            place: of the first weight in its net.
+            place: position in w_net of the first weight of these symbols.
         """
         vector = np.zeros(len(self.keep), self.centroids.dtype)
         start = 0
         for chunk in slices(len(self.keep), CACHED_CHUNK):
-            at = np.flatnonzero(self.keep[chunk])  # faster than the mask itself as an index
+            at = np.flatnonzero(self.keep[chunk])  # indexes are faster than the mask
             part = slice(start, start + len(at))
             values = self.centroids[part] if self.labels is None else self.centroids[self.labels[part]]
             if self.local is not None:
@@ -106,7 +108,7 @@ class Symbols:
 
 
 def whole(symbols: SymbolParts) -> Symbols:
-    """All parts as one."""
+    """All symbols of a model at once, in memory."""
     if isinstance(symbols, Symbols):
         return symbols
     return next(symbols.parts([slice(0, symbols.weights)]))

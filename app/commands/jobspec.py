@@ -91,9 +91,9 @@ class SpecOptions:
 
     def _add_options(self, document: dict[str, Any]) -> None:
         if self.sparsity:
-            document["prune"] = {"name": "magnitude", **_part(document, "prune"), "sparsity": list(self.sparsity)}
+            document["prune"] = {**_part_or_default(document, "prune"), "sparsity": list(self.sparsity)}
         if self.clusters:
-            document["quantize"] = {"name": "kmeans", **_part(document, "quantize"), "clusters": list(self.clusters)}
+            document["quantize"] = {**_part_or_default(document, "quantize"), "clusters": list(self.clusters)}
         for slot in ("encode", "method", "architecture"):
             name = getattr(self, slot)
             if name is not None:
@@ -122,3 +122,10 @@ def _add_name(document: dict[str, Any], slot: str) -> None:
 def _part(document: dict[str, Any], slot: str) -> dict[str, Any]:
     part = document.get(slot)
     return part if isinstance(part, dict) else {}
+
+
+def _part_or_default(document: dict[str, Any], slot: str) -> dict[str, Any]:
+    """The part of a job that ``slot`` names, or the default part of that kind."""
+    from cnet.spec import DEFAULT_PARTS
+
+    return {"name": DEFAULT_PARTS[slot], **_part(document, slot)}

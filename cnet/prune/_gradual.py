@@ -16,15 +16,13 @@ class Gradual(UserDocument):
     """
 
     epochs: Annotated[int, Field(ge=0, le=100_000)] = Field(
-        default=10, description="Length of the training; 0: none, all is pruned at once."
+        default=10, description="Length of the training. 0: all is pruned at once."
     )
-    start: float = Field(default=0.0, ge=0.0, le=1.0, description="Sparsity at its first step, at most the final one.")
+    start: float = Field(default=0.0, ge=0.0, le=1.0, description="Sparsity at the first step, at most the final one.")
     rise: float = Field(
-        default=0.75, gt=0.0, le=1.0, description="Share of the epochs in which sparsity rises; then it is held."
+        default=0.75, gt=0.0, le=1.0, description="Share of the epochs in which the sparsity rises. Then it stays."
     )
-    steps: int = Field(
-        default=100, ge=1, le=100_000, description="How many times the mask is drawn anew while sparsity rises."
-    )
+    steps: int = Field(default=100, ge=1, le=100_000, description="Number of mask updates while the sparsity rises.")
 
     def step_at(self, time: float) -> int:
         """Number of mask updates that are due at ``time``, the finished fraction of the training, 0..1."""

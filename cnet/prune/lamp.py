@@ -21,7 +21,7 @@ class Lamp(Pruner):
     """
 
     name: Literal["lamp"] = "lamp"
-    summary: ClassVar[str] = "Magnitude against the rest of the layer: sparsities of layers follow by themselves."
+    summary: ClassVar[str] = "Magnitude relative to the rest of the layer: each layer gets a sparsity of its own."
     source: ClassVar[str] = "Lee et al., Layer-Adaptive Sparsity for the Magnitude-Based Pruning, 2021"
 
     def saliency(self, weights: Weights, curvature: Curvature | None) -> npt.NDArray[np.floating]:

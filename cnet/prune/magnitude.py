@@ -19,7 +19,7 @@ class Magnitude(Pruner):
     """Prunes by a threshold on |w|: one for the whole model, or for each tensor or output, as the scope says."""
 
     name: Literal["magnitude"] = "magnitude"
-    summary: ClassVar[str] = "Sets the smallest weights of the net, of each layer or of each output to zero."
+    summary: ClassVar[str] = "Sets the smallest weights of the model, of each layer or of each output to zero."
     source: ClassVar[str] = (
         "Compressibility Loss for Neural Network Weights (2019), the pruning step; scope layer: Han et al., "
         "Learning both Weights and Connections, 2015; scope column: Gomez et al., Targeted Dropout, 2019"

@@ -25,7 +25,7 @@ class OptimalBrainDamage(Pruner):
     needs_curvature: ClassVar[bool] = True
 
     name: Literal["obd"] = "obd"
-    summary: ClassVar[str] = "Sets to zero what the loss misses least to second order; needs a data set."
+    summary: ClassVar[str] = "Sets the weights to zero that raise the loss least, to second order. Needs a data set."
     source: ClassVar[str] = (
         "LeCun, Denker and Solla, Optimal Brain Damage, 1990, with the Fisher information's diagonal for the Hessian's"
     )

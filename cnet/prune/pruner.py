@@ -43,25 +43,25 @@ class Pruner(Part):
     search_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"sparsity": tuple((sparsity,) for sparsity in _SPARSITIES)}
 
     sparsity: Sweep[Sparsity] = Field(
-        default=(0.9,), description="Fraction of w_net to set to zero, 0..1; a list makes one point each."
+        default=(0.9,), description="Fraction of the weights to set to zero. A list makes one point for each number."
     )
     scope: ScopeName = Field(
         default="network",
-        description="What competes: all weights of the net; those of one tensor; those that one output is computed "
-        "from (index of a tensor's first dimension).",
+        description="Which weights compete: all weights of the model, those of one tensor, or those that one output is "
+        "computed from (an index of the first dimension).",
     )
     floor: float = Field(
         default=0.0,
         ge=0.0,
         le=1.0,
-        description="Share of each tensor's weights, rounded up, that scope network leaves in it, so that no layer "
-        "runs empty; at most 1 - sparsity of each, so that the sparsity is still met.",
+        description="Share of each tensor's weights that scope network keeps, rounded up, so that no layer is emptied. "
+        "At most 1 - sparsity of a tensor, so that the sparsity is still met.",
     )
     gradual: Gradual | None = Field(
         default=None,
-        description="Prune step by step in a training of its own before the recovery, with the method's penalty kept "
-        "on; needs a data set. Null: so in 10 epochs, or as many as training has if these are fewer; without a data "
-        "set all at once.",
+        description="Prune step by step in a training before the recovery, with the penalty of the method. Needs a "
+        "data set. Null: in 10 epochs, or in as many as the training has if these are fewer; without a data set all "
+        "at once.",
     )
 
     @property

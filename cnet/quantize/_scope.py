@@ -81,7 +81,7 @@ class Scoped(Layered):
     """A quantizer with one codebook for the whole model, or one for each layer."""
 
     scope: Literal["network", "layer"] = Field(
-        default="network", description="One codebook for the whole net, or one for each layer."
+        default="network", description="One codebook for the whole model, or one for each layer."
     )
 
 

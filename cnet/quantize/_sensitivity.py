@@ -28,7 +28,8 @@ class Sensitive(Scoped):
         default=0.0,
         ge=0.0,
         le=1.0,
-        description="How far errors count by the loss's curvature, its exponent: 0 alike, 1 in full; needs a data set.",
+        description="Exponent of the curvature of the loss by which errors are weighted: 0 all alike, 1 in full. Above "
+        "0 a data set is needed.",
     )
 
     @property

@@ -26,13 +26,14 @@ class Binary(RowScoped):
     """
 
     name: Literal["binary"] = "binary"
-    summary: ClassVar[str] = "The sign of each weight and a mean size: one bit a weight."
+    summary: ClassVar[str] = "The sign of each weight and a mean magnitude: one bit per weight."
     source: ClassVar[str] = (
         "Hubara et al., Binarized Neural Networks (2016); the scale: Rastegari et al., XNOR-Net (2016), section 3.1"
     )
 
     scope: Literal["network", "layer", "channel"] = Field(
-        default="layer", description="One scale for the whole net, for each layer, or for each index of a first axis."
+        default="layer",
+        description="One scale for the whole model, for each layer, or for each index of its first axis.",
     )
 
     def quantize(self, values: Floats, clusters: int | None) -> Codebook:  # noqa: ARG002 - always two

@@ -35,7 +35,7 @@ class KMeans(Scoped):
     """
 
     name: Literal["kmeans"] = "kmeans"
-    summary: ClassVar[str] = "1-D k-means over all non-zeros of the net, near the optimum."
+    summary: ClassVar[str] = "1-D k-means over all non-zero weights, near the optimum."
     source: ClassVar[str] = "Compressibility Loss for Neural Network Weights (2019); Wang and Song (2011)"
 
     search_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"clusters": tuple((2**bits,) for bits in range(8, 0, -1))}
@@ -43,7 +43,8 @@ class KMeans(Scoped):
     grouping: ClassVar[GroupingLimits] = GroupingLimits()
 
     clusters: Sweep[Clusters] = Field(
-        default=(256,), description="Largest number of shared values; a list makes one point each."
+        default=(256,),
+        description="Largest number of shared values (centroids). A list makes one point for each number.",
     )
 
     @classmethod

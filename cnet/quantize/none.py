@@ -22,7 +22,7 @@ class Unquantized(Quantizer):
     """
 
     name: Literal["none"] = "none"
-    summary: ClassVar[str] = "Keeps the non-zeros as they are; lossless at sparsity 0."
+    summary: ClassVar[str] = "Keeps the non-zero weights as they are; lossless at sparsity 0."
     source: ClassVar[str] = "Compressibility Loss for Neural Network Weights (2019), the effect of sparsity"
 
     @property

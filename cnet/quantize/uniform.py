@@ -36,12 +36,12 @@ class Uniform(RowScoped):
     """
 
     name: Literal["uniform"] = "uniform"
-    summary: ClassVar[str] = "Equally spaced values, up to 8 bits a weight."
+    summary: ClassVar[str] = "Equally spaced values, up to 8 bits per weight."
     source: ClassVar[str] = "Max, Quantizing for minimum distortion, IRE Trans. Inf. Theory 6/1 (1960)"
 
     search_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"bits": tuple((bits,) for bits in range(8, 0, -1))}
 
-    bits: Sweep[Bits] = Field(default=(8,), description="Bits of a label; a list makes one point each.")
+    bits: Sweep[Bits] = Field(default=(8,), description="Bits of a label. A list makes one point for each number.")
 
     def cluster_counts(self) -> tuple[int | None, ...]:
         """2^bits for each of the field ``bits``."""

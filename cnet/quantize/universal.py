@@ -42,7 +42,7 @@ class Universal(Quantizer):
     """
 
     name: Literal["universal"] = "universal"
-    summary: ClassVar[str] = "A uniform lattice behind a dither: an error that does not depend on the weights."
+    summary: ClassVar[str] = "A uniform lattice with a dither: the error does not depend on the weights."
     source: ClassVar[str] = (
         "Choi, El-Khamy and Lee, Universal Deep Neural Network Compression (2018); "
         "Ziv, On universal quantization (1985)"
@@ -54,10 +54,12 @@ class Universal(Quantizer):
         default=0.25,
         ge=1e-4,
         le=100.0,
-        description="Distance of the lattice's points, in root mean squares of the kept weights.",
+        description="Step size: distance of the lattice points, relative to the root mean square of the kept weights.",
     )
-    dither: bool = Field(default=True, description="False: the lattice alone, whose error depends on the weights.")
-    seed: int = Field(default=0, ge=0, lt=2**32, description="Of the dither; the file holds it.")
+    dither: bool = Field(
+        default=True, description="Whether to add a dither. Without it the error depends on the weights."
+    )
+    seed: int = Field(default=0, ge=0, lt=2**32, description="Seed of the dither. The bundle contains it.")
 
     @property
     def reported_settings(self) -> Mapping[str, float]:

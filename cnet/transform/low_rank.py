@@ -32,7 +32,7 @@ class LowRank(Transform):
     and stored, under the names that ``torch.nn.utils.parametrize`` would give them.
     """
 
-    summary: ClassVar[str] = "Each weight matrix as the product of two thin ones, where that has fewer numbers."
+    summary: ClassVar[str] = "Each weight matrix as the product of two thin matrices, where that has fewer elements."
     source: ClassVar[str] = (
         "The cut-off singular value decomposition of Eckart and Young (1936), in place of the low-rank training of "
         "Chen et al. that the paper names"
@@ -43,10 +43,13 @@ class LowRank(Transform):
         default=None,
         gt=0.0,
         le=1.0,
-        description="Share of each tensor's sum of squares that stays, by the least rank; 0.9 where neither is given.",
+        description="Share of each tensor's sum of squares to keep, with the least rank. 0.9 if no rank is given.",
     )
     rank: float | None = Field(
-        default=None, gt=0.0, le=1.0, description="Rank as a fraction of the full rank, rounded up, the same for all."
+        default=None,
+        gt=0.0,
+        le=1.0,
+        description="Rank as a fraction of the full rank, rounded up, the same for all tensors.",
     )
 
     @model_validator(mode="before")
