@@ -21,7 +21,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -31,13 +30,12 @@ from cnet.data import Dataset
 from cnet.methods import METHODS, Method, MethodHooks, StepContext
 from cnet.models import ARCHITECTURES
 from cnet.observer import Silent
-from cnet.training.batches import Images
+from cnet.training.batches import ImageSplit
 from cnet.training.config import Optimizer, Training
-from cnet.training.device import numerics
-from cnet.training.loop import Loop, Tally
-from cnet.training.optimize import make_optimizer
-from cnet.training.recover import Free
-from cnet.training.stage import Stage
+from cnet.training.cuda_graphs import cuda_graph_recorder, no_recorder
+from cnet.training.device import deterministic_numerics
+from cnet.training.networks.architectures import ArchitectureBuilder
+from cnet.training.stage import TrainingStage
 from cnet.training.trainer import Trainer
 
 LAMBDA = 0.045
@@ -86,37 +84,36 @@ class Notes(Silent):
 
 
 class Stepper:
-    """One net under training, ready to take a step."""
+    """One network under training, ready to take a step."""
 
     def __init__(self, trainer: Trainer, method: Method | None, *, compiled: bool) -> None:
-        weights = trainer.initial(0)
-        module = trainer._module(weights)
-        stage = Stage("benchmark", trainer.training, method)
-        self.loop: Loop = trainer._loop(module, weights, stage, Free())
+        network = trainer.load(trainer.initial(0))
+        self.loop = trainer.loop(network, TrainingStage("benchmark", trainer.training, method))
         if compiled:
-            module.forward = _compiled_whole(module)
-        self.loop.method.begin_epoch(0)
-        self._optimizer = make_optimizer(trainer.training.optimizer, module.parameters())
-        tally = Tally(self.images.x.device)
-        self.loop.steps.begin(partial(self.loop._gradients, self._optimizer, tally))
-        module.train()
+            network.module.forward = _compiled_forward(network.module)
+        self.loop.begin_epoch(0)
 
     @property
-    def images(self) -> Images:
+    def images(self) -> ImageSplit:
         """The training images, on the device."""
         return self.loop.images
 
+    @property
+    def weights(self) -> Mapping[str, torch.nn.Parameter]:
+        """The compressible parameters."""
+        return self.loop.method.weights
+
     def __call__(self, rows: slice) -> float:
-        """Take a step on these images; seconds, as ``_clock`` counts them."""
+        """Take a step on these images; return its seconds, as ``_clock`` counts them."""
         clock = _clock(self.images.x.device)
         _wait(self.images.x.device)
         start = clock()
-        self.loop._step(self._optimizer, self.images.scaled(self.images.x[rows]), self.images.y[rows])
+        self.loop.step(self.images.scaled(self.images.x[rows]), self.images.y[rows])
         _wait(self.images.x.device)
         return clock() - start
 
 
-def _compiled_whole(module: torch.nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
+def _compiled_forward(module: torch.nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
     """The module's forward as one graph.
 
     ``module.compile()`` would not do: the net is a ``nn.Sequential``, whose own code torch does not trace from, so that
@@ -144,7 +141,7 @@ def _wait(device: torch.device) -> None:
 
 def check(stepper: Stepper) -> float:
     """Largest relative difference between the gradients of the naive loss and the product's; raises where large."""
-    weights = stepper.loop.weights
+    weights = stepper.weights
     gradients, values = [], []
     for name in ("cnet", "concatenated"):
         method = VARIANTS[name]
@@ -161,14 +158,14 @@ def check(stepper: Stepper) -> float:
 
 def check_replay(trainer: Trainer) -> float | None:
     """Largest difference of weights after replayed steps and steps that were run, by the largest weight, on a GPU."""
-    if trainer._device.type != "cuda" or not trainer.replay:
+    if trainer.device.type != "cuda" or trainer.graph_recorder is no_recorder:
         return None
     ended = []
-    for one in (trainer, replace(trainer, replay=False)):
+    for one in (trainer, replace(trainer, graph_recorder=no_recorder)):
         stepper = Stepper(one, VARIANTS["cnet"], compiled=False)
         for _ in range(4):
             stepper(slice(0, trainer.training.batch_size))
-        ended.append(torch.cat([weight.detach().reshape(-1) for weight in stepper.loop.weights.values()]))
+        ended.append(torch.cat([weight.detach().reshape(-1) for weight in stepper.weights.values()]))
     difference = ((ended[0] - ended[1]).abs().max() / ended[1].abs().max()).item()
     assert difference < 1e-3, difference
     return difference
@@ -205,7 +202,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         for name in names[index % 3 :] + names[: index % 3]:  # nobody always comes after the same
             times[name].append(steppers[name](slice(first, first + options.batch_size)))
     for stepper in steppers.values():
-        assert all(bool(w.isfinite().all()) for w in stepper.loop.weights.values())
+        assert all(bool(w.isfinite().all()) for w in stepper.weights.values())
     return {
         "milliseconds": {name: 1000 * statistics.median(row) for name, row in times.items()},
         "against_plain": {name: _quotient(row, times["plain"]) for name, row in times.items()},
@@ -231,8 +228,10 @@ def _trainer(options: argparse.Namespace, notes: Notes) -> Trainer:
         device=options.device,
         precision=options.precision,
     )
-    net, data = ARCHITECTURES.create(options.architecture), Dataset(x, y, x[:16], y[:16])
-    return Trainer(net, data, training, observer=notes, replay=options.replay)
+    dataset = Dataset(x, y, x[:16], y[:16])
+    network = ArchitectureBuilder.for_dataset(ARCHITECTURES.create(options.architecture), dataset)
+    recorder = cuda_graph_recorder if options.replay else no_recorder
+    return Trainer(network, dataset, training, observer=notes, graph_recorder=recorder)
 
 
 def table(options: argparse.Namespace, figures: dict[str, Any]) -> str:
@@ -290,7 +289,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
 def main(arguments: list[str], write: Callable[[str], Any] = print) -> None:
     """Measure and print."""
     options = parse(arguments)
-    with numerics():
+    with deterministic_numerics():
         figures = measure(options)
     write(json.dumps(figures) if options.json else table(options, figures))
 

@@ -11,6 +11,7 @@ from cnet.models import ARCHITECTURES, Architecture
 from cnet.observer import Silent
 from cnet.symbols import Symbols
 from cnet.training.config import Optimizer, Training
+from cnet.training.networks.architectures import ArchitectureBuilder
 from cnet.training.trainer import Trainer
 from cnet.weights import Weights
 
@@ -33,9 +34,11 @@ def small_training(**given: Any) -> Training:
 
 
 def small_trainer(architecture: str | Architecture = "lenet300_100", **given: Any) -> Trainer:
-    """A trainer of a named architecture on the small data set; ``given`` replaces the trainer's attributes."""
-    net = ARCHITECTURES.create(architecture) if isinstance(architecture, str) else architecture
-    return Trainer(**{"architecture": net, "dataset": small_dataset(), "training": small_training(), **given})
+    """A trainer of an architecture on the small data set; ``given`` replaces the trainer's attributes."""
+    chosen = ARCHITECTURES.create(architecture) if isinstance(architecture, str) else architecture
+    dataset = given.get("dataset", small_dataset())
+    network = ArchitectureBuilder.for_dataset(chosen, dataset)
+    return Trainer(**{"network": network, "dataset": dataset, "training": small_training(), **given})
 
 
 def coarse(weights: Weights) -> Symbols:

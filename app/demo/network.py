@@ -17,7 +17,8 @@ from cnet.formats import read_checkpoint, write_checkpoint
 from cnet.models import ARCHITECTURES
 from cnet.observer import Silent
 from cnet.training.config import Training
-from cnet.training.stage import Stage
+from cnet.training.networks.architectures import ArchitectureBuilder
+from cnet.training.stage import TrainingStage
 from cnet.training.trainer import Trainer
 
 
@@ -26,7 +27,7 @@ def main(arguments: list[str]) -> None:
     action, file = arguments[0], Path(arguments[1])
     trainer = _trainer()
     if action == "train":
-        stage = Stage("baseline", trainer.training)
+        stage = TrainingStage("baseline", trainer.training)
         weights = trainer.train(
             trainer.initial(trainer.training.seed), stage, lambda done: _print_json({"progress": done})
         )
@@ -46,8 +47,9 @@ class _MetricPrinter(Silent):
 
 def _trainer() -> Trainer:
     training = Training.model_validate_json(json.dumps(recipe.BASELINE))
-    architecture = ARCHITECTURES.create(recipe.ARCHITECTURE)
-    return Trainer(architecture, DATASETS.create(recipe.DATASET).load(), training, observer=_MetricPrinter())
+    dataset = DATASETS.create(recipe.DATASET).load()
+    network = ArchitectureBuilder.for_dataset(ARCHITECTURES.create(recipe.ARCHITECTURE), dataset)
+    return Trainer(network, dataset, training, observer=_MetricPrinter())
 
 
 def _print_json(document: dict[str, Any]) -> None:

@@ -80,12 +80,15 @@ class _Bench:
 
     def points(self, net: str) -> Iterator[dict[str, Any]]:
         """JSON forms of one point for each qp, with those members that tables read."""
+        from cnet.training.networks.architectures import ArchitectureBuilder
         from cnet.training.trainer import Trainer
 
         net_spec = {"architecture": {"name": self.place.architecture}, "dataset": self.place.dataset}
         spec = JobSpec.parse({**net_spec, "preprocess": self.place.source.preprocess})
         architecture = ARCHITECTURES.create(self.place.architecture)
-        trainer = Trainer(architecture, self.place.source.dataset, Training(device="cpu"), spec.preprocess)
+        dataset = self.place.source.dataset
+        network = ArchitectureBuilder.for_dataset(architecture, dataset)
+        trainer = Trainer(network, dataset, Training(device="cpu"), spec.preprocess)
         weights = open_bundle(self.place.bundle(net)).weights()
         for index, (qp, size, decoded) in enumerate(_coded(self.python, weights)):
             accuracy = trainer.evaluate(decoded).accuracy

@@ -1,7 +1,7 @@
 """What an architecture is: a description in plain Python, from which both tensor shapes and the module follow.
 
 The description needs no torch, so that the front end can hold a checkpoint against it at submit time;
-``cnet.training.assemble`` turns the same description into a module.
+``cnet.training.networks`` turns the same description into a module.
 """
 
 from __future__ import annotations

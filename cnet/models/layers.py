@@ -2,7 +2,7 @@
 
 A layer knows its output shape and its tensors for a given input shape, so that a checkpoint can be held against an
 architecture where torch is not installed. Names and shapes of the tensors are those that PyTorch gives to the
-module which ``cnet.training.assemble`` builds from the same description. Shapes are of one image, without the
+module which ``cnet.training.networks`` builds from the same description. Shapes are of one image, without the
 batch: (channels, height, width), or (features,) after ``Flatten`` and ``GlobalMean``.
 """
 

@@ -19,11 +19,11 @@ from cnet.prune import Curvature, Pruner
 from cnet.quantize import Quantizer
 from cnet.spec import Preprocess
 from cnet.symbols import Symbols
+from cnet.training.stage import Distillation, GradualPruning, TrainingStage
 from cnet.weights import Selection, Weights
 
 if TYPE_CHECKING:
     from cnet.training.config import Training
-    from cnet.training.stage import Stage
     from cnet.training.trainer import Trainer
 
 OnFraction = Callable[[float], None]
@@ -75,18 +75,14 @@ class TrainableNetwork:
         return len(self._dataset.y_test)
 
     def initial(self, state: Path, on_fraction: OnFraction) -> Weights:
-        """Random weights, trained with the task loss alone."""
-        from cnet.training.trainer import Stage
-
+        """A baseline: random weights, trained with the task loss alone."""
         fresh = self._trainer.initial(self._plan.baseline.seed)
-        stage = Stage("baseline", self._plan.baseline, method=None, keep=None, state=state)
+        stage = TrainingStage("baseline", self._plan.baseline, state_file=state)
         return self._trainer.train(fresh, stage, on_fraction)
 
     def finetune(self, weights: Weights, state: Path, on_fraction: OnFraction) -> Weights:
-        """Fine-tuning with the method's penalty."""
-        from cnet.training.trainer import Stage
-
-        stage = Stage("finetune", self._plan.finetune, method=self._plan.method, keep=None, state=state)
+        """Weights fine-tuned with the penalty of the job's method."""
+        stage = TrainingStage("finetune", self._plan.finetune, method=self._plan.method, state_file=state)
         return self._trainer.train(weights, stage, on_fraction)
 
     def curvature(self, weights: Weights) -> Curvature:
@@ -107,17 +103,18 @@ class TrainableNetwork:
             sparsity: the final one.
             run: where the state is kept, who is told the done fraction, and the teacher.
         """
-        from cnet.training.gradual import Rise
-
         plan = self._plan
         stage = self._stage("prune", plan.gradual, run)
-        held = plan.finetune.epochs
-        stage = replace(stage, method=plan.method, rise=Rise(pruner, sparsity), held=held)
+        pruning, epochs = GradualPruning(pruner, sparsity), plan.finetune.epochs
+        stage = replace(stage, method=plan.method, gradual_pruning=pruning, method_frozen_at=epochs)
         return self._trainer.train(weights, stage, run.on_fraction)
 
     def recover(self, weights: Weights, keep: Mask, run: TrainingRun) -> Weights:
-        """Fine-tuning with the task loss; weights outside ``keep`` stay zero. Then batch norm is measured anew."""
-        stage = replace(self._stage("recover", self._plan.recover, run), keep=keep)
+        """Weights trained with the task loss. Those outside ``keep``, bool, shape (n,), stay zero.
+
+        The statistics of batch norm are measured again afterwards, where the job asks for it.
+        """
+        stage = replace(self._stage("recover", self._plan.recover, run), mask=keep)
         return self._trainer.train(weights, stage, run.on_fraction)
 
     def tune_centroids(
@@ -128,21 +125,19 @@ class TrainableNetwork:
         Where the centroids are the grid of ``quantizer``, they stay too. Batch norm is merged where asked for.
         """
         if symbols.labels is not None:
-            stage = replace(self._stage("centroids", self._plan.centroids, run), fixed=not quantizer.trains_centroids)
+            stage = self._stage("centroids", self._plan.centroids, run)
+            stage = replace(stage, freeze_centroids=not quantizer.trains_centroids)
             weights, symbols = self._trainer.train_centroids(weights, symbols, stage, run.on_fraction)
         if self._plan.options.merge_batch_norm:
             weights = self._trainer.with_batch_norm_merged(weights)
         return weights, symbols
 
-    def _stage(self, name: str, training: Training, run: TrainingRun) -> Stage:
-        from cnet.training.stage import Stage
-        from cnet.training.task import Distillation
-
+    def _stage(self, name: str, training: Training, run: TrainingRun) -> TrainingStage:
         options = self._plan.options
         settings = options.distill
         taught = None if settings is None or run.teacher is None else Distillation(run.teacher, settings)
         measure = options.reestimate_batch_norm
-        return Stage(name, training, state=run.state, distillation=taught, remeasure=measure)
+        return TrainingStage(name, training, state_file=run.state, distillation=taught, remeasure_batch_norm=measure)
 
     def evaluate(self, weights: Weights) -> tuple[float, float]:
         """Accuracy in percent and loss, measured on the test images."""
@@ -163,6 +158,7 @@ def _trainer(
     observer: Observer,
 ) -> Trainer:
     try:
+        from cnet.training.networks.architectures import ArchitectureBuilder
         from cnet.training.trainer import Trainer
     except ModuleNotFoundError as error:
         if error.name != "torch":
@@ -170,4 +166,5 @@ def _trainer(
         raise TrainingError(
             "training and evaluation need PyTorch: install cnet with the extra 'train'", code="torch_missing"
         ) from error
-    return Trainer(plan.architecture, dataset, plan.finetune, preprocess, selection, observer)
+    network = ArchitectureBuilder.for_dataset(plan.architecture, dataset)
+    return Trainer(network, dataset, plan.finetune, preprocess, selection, observer)

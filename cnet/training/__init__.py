@@ -1,1 +1,5 @@
-"""Training and evaluation of nets. Torch is imported here and nowhere else in the library."""
+"""Training and evaluation of networks in PyTorch.
+
+``config`` and ``stage`` describe trainings without PyTorch, so that job specifications and plans can be checked where
+it is not installed. ``trainer`` is the only way in to everything else.
+"""

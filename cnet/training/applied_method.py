@@ -13,8 +13,8 @@ from torch.nn import Parameter
 
 from cnet.methods import StepContext
 from cnet.methods.none import NoPenalty
-from cnet.training.batches import generator
-from cnet.training.stage import Stage
+from cnet.training.batches import epoch_generator
+from cnet.training.stage import TrainingStage
 
 
 class AppliedMethod:
@@ -23,16 +23,16 @@ class AppliedMethod:
     Args:
         stage: names the method; plain training where it names none.
         module: the network, on its device.
-        weights: its compressible parameters by name, in the order of w_net; float32, any shape.
+        weights: its compressible parameters by name, in the order of w_net; float32, any shape. Kept as an attribute.
 
     """
 
-    def __init__(self, stage: Stage, module: nn.Module, weights: Mapping[str, Parameter]) -> None:
+    def __init__(self, stage: TrainingStage, module: nn.Module, weights: Mapping[str, Parameter]) -> None:
         self._stage = stage
         self._method = stage.method or NoPenalty()
         self._hooks = self._method.hooks()
         self._module = module
-        self._weights = weights
+        self.weights = weights
         self._auxiliary = dict(self._hooks.auxiliary(weights))
         self._context = StepContext(0, 0, 0.0, self._auxiliary)
 
@@ -42,18 +42,18 @@ class AppliedMethod:
 
     def begin_epoch(self, epoch: int) -> None:
         """Seed the method's random numbers for an epoch, counted from 0."""
-        stage = self._stage
-        device = next(iter(self._weights.values())).device if self._weights else torch.device("cpu")
-        source = generator(stage.training.seed, f"{stage.name}/method", epoch)
+        stage, frozen_at = self._stage, self._stage.method_frozen_at
+        device = next(iter(self.weights.values())).device if self.weights else torch.device("cpu")
+        source = epoch_generator(stage.training.seed, f"{stage.name}/method", epoch)
         random = torch.Generator(device).manual_seed(int(torch.randint(2**62, (), generator=source)))
-        if stage.held is None:
+        if frozen_at is None:
             self._context = StepContext(epoch, stage.training.epochs, 0.0, self._auxiliary, random)
         else:
-            self._context = StepContext(max(stage.held - 1, 0), stage.held, 1.0, self._auxiliary, random)
+            self._context = StepContext(max(frozen_at - 1, 0), frozen_at, 1.0, self._auxiliary, random)
 
     def advance(self, epoch_fraction: float) -> None:
         """Set the done part of the epoch, 0..1, before a step."""
-        if self._stage.held is None:
+        if self._stage.method_frozen_at is None:
             self._context = replace(self._context, epoch_fraction=epoch_fraction)
 
     def strength(self) -> float | None:
@@ -67,7 +67,7 @@ class AppliedMethod:
             images: scaled images, shape (batch, channels, height, width), float32.
 
         """
-        replaced = self._hooks.reparametrize(self._weights, self._context)
+        replaced = self._hooks.reparametrize(self.weights, self._context)
         outputs: Tensor = functional_call(self._module, dict(replaced), (images,)) if replaced else self._module(images)
         return outputs
 
@@ -84,27 +84,27 @@ class AppliedMethod:
 
         """
         with torch.no_grad():
-            known = self._hooks.penalty_and_gradient(self._weights, self._context)
+            known = self._hooks.penalty_and_gradient(self.weights, self._context)
         if known is None:
-            penalty = self._hooks.penalty(self._weights, self._context)
+            penalty = self._hooks.penalty(self.weights, self._context)
             loss = task_loss if penalty is None else task_loss + penalty
             loss.backward()  # type: ignore[no-untyped-call]
             return loss.detach()
         task_loss.backward()  # type: ignore[no-untyped-call]
         value, gradients = known
-        _add_gradients(list(self._weights.values()), gradients)
+        _add_gradients(list(self.weights.values()), gradients)
         return task_loss.detach() + value
 
     @torch.no_grad()
     def after_step(self) -> None:
         """Let the method change weights and auxiliary tensors after a step of the optimizer."""
-        self._hooks.after_step(self._weights, self._context)
+        self._hooks.after_step(self.weights, self._context)
 
     @torch.no_grad()
     def fold(self) -> None:
         """Write the method's final values into the weights, at the end of the training."""
-        for name, value in self._hooks.fold(self._weights, self._auxiliary).items():
-            self._weights[name].copy_(value)
+        for name, value in self._hooks.fold(self.weights, self._auxiliary).items():
+            self.weights[name].copy_(value)
 
     def state_dict(self) -> dict[str, Any]:
         """Copies of the auxiliary tensors by name."""

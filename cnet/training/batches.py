@@ -1,4 +1,4 @@
-"""Images on the device, and the order, changes and scaling in which batches of them reach the net."""
+"""Images on the device, and the order, augmentation and scaling in which batches of them reach the network."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from cnet.training.config import Augment, Preprocess
 
 
 @dataclass(frozen=True, eq=False)
-class Images:
+class ImageSplit:
     """One split of a data set on the device.
 
     Attributes:
-        x: images as they come, uint8 or float32, shape (n, channels, height, width).
-        y: int64 labels, shape (n,).
-        mean, std: float32, shape (channels, 1, 1) or (1, 1, 1): what is subtracted and divided by after scaling.
+        x: unscaled images, shape (n, channels, height, width), uint8 or float32.
+        y: labels, shape (n,), int64.
+        mean: subtracted from scaled images, shape (channels, 1, 1) or (1, 1, 1), float32.
+        std: divides scaled images after that, same shapes, float32.
 
     """
 
@@ -36,32 +37,33 @@ class Images:
         return len(self.x)
 
     def scaled(self, x: Tensor) -> Tensor:
-        """What the net takes in: float32, uint8 divided by 255, then (x - mean) / std."""
+        """What the network takes in for the images ``x``: float32, uint8 divided by 255, then (x - mean) / std."""
         values = x.to(torch.float32)
         return ((values / 255 if x.dtype == torch.uint8 else values) - self.mean) / self.std
 
 
-def load(dataset: Dataset, preprocess: Preprocess, device: torch.device) -> tuple[Images, Images]:
-    """Both splits on the device.
+def load_images(dataset: Dataset, preprocess: Preprocess, device: torch.device) -> tuple[ImageSplit, ImageSplit]:
+    """Copy the training and the test split to the device.
 
     Raises:
         DatasetError: (``empty``) a split has no image; (``labels_out_of_range``) a label is negative.
-        SpecError: mean or std has neither one value nor one a channel.
+        SpecError: mean or std has neither one value nor one for each channel.
 
     """
     mean = _by_channel("mean", preprocess.mean, dataset.input_shape[0]).to(device)
     std = _by_channel("std", preprocess.std, dataset.input_shape[0]).to(device)
-    splits = {"train": (dataset.x_train, dataset.y_train), "test": (dataset.x_test, dataset.y_test)}
+    splits = {"training": (dataset.x_train, dataset.y_train), "test": (dataset.x_test, dataset.y_test)}
     for name, (x, y) in splits.items():
-        _check(name, x, y)
+        _check_split(name, x, y)
     train, test = (
-        Images(torch.tensor(x, device=device), torch.tensor(y, device=device), mean, std) for x, y in splits.values()
+        ImageSplit(torch.tensor(images, device=device), torch.tensor(labels, device=device), mean, std)
+        for images, labels in splits.values()
     )
     return train, test
 
 
-def generator(seed: int, stage: str, epoch: int) -> torch.Generator:
-    """The source of all randomness of one epoch; the same for the same three, so that a resume repeats it."""
+def epoch_generator(seed: int, stage: str, epoch: int) -> torch.Generator:
+    """A source of random numbers on the CPU for one epoch: the same seed, stage and epoch give the same numbers."""
     hashed = hashlib.sha256(f"{seed}/{stage}/{epoch}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(hashed[:7], "big"))
 
@@ -71,41 +73,41 @@ def batch_count(images: int, batch_size: int) -> int:
     return -(-images // batch_size)
 
 
-def epoch_batches(
-    images: Images, batch_size: int, augment: Augment, random: torch.Generator
+def random_batches(
+    images: ImageSplit, batch_size: int, augment: Augment, generator: torch.Generator
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """All images once, in random order, scaled: (x, y) by batches.
+    """Yield all images once in random order, augmented and scaled, as batches (images, labels).
 
-    Batches are of ``batch_size`` or less and differ by one image at most: a short last batch would disturb the
-    statistics of batch norm more than it teaches.
+    No batch is larger than ``batch_size``, and the sizes differ by one at most: a much smaller last batch would disturb
+    the statistics of batch normalization more than it teaches.
     """
-    order = torch.randperm(len(images), generator=random)
-    changes = _Changes.draw(augment, images.x, random)
+    order = torch.randperm(len(images), generator=generator)
+    augmentation = _Augmentation.draw(augment, images.x, generator)
     chosen = order.to(images.x.device)
     for rows in chosen.tensor_split(batch_count(len(images), batch_size)):
-        yield images.scaled(changes.apply(images.x[rows], rows)), images.y[rows]
+        yield images.scaled(augmentation.apply(images.x[rows], rows)), images.y[rows]
 
 
-def ordered_batches(images: Images, batch_size: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """All images once, in order, unchanged, scaled: (x, y) by batches."""
+def ordered_batches(images: ImageSplit, batch_size: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield all images once in their order, scaled and not augmented, as batches (images, labels)."""
     for start in range(0, len(images), batch_size):
         part = slice(start, start + batch_size)
         yield images.scaled(images.x[part]), images.y[part]
 
 
 @dataclass(frozen=True, eq=False)
-class _Changes:
-    """What happens to each image in one epoch: shifts, shape (n, 2), 0..2*limit; flips, bool, shape (n,)."""
+class _Augmentation:
+    """Random changes of all images in one epoch: shifts, int64, shape (n, 2), 0..2*limit; flips, bool, shape (n,)."""
 
     limit: int
     shifts: Tensor | None
     flips: Tensor | None
 
     @classmethod
-    def draw(cls, augment: Augment, like: Tensor, random: torch.Generator) -> _Changes:
+    def draw(cls, augment: Augment, like: Tensor, generator: torch.Generator) -> _Augmentation:
         size = 2 * augment.shift + 1
-        shifts = torch.randint(size, (len(like), 2), generator=random) if augment.shift else None
-        flips = torch.randint(2, (len(like),), generator=random).bool() if augment.flip else None
+        shifts = torch.randint(size, (len(like), 2), generator=generator) if augment.shift else None
+        flips = torch.randint(2, (len(like),), generator=generator).bool() if augment.flip else None
         return cls(
             augment.shift,
             None if shifts is None else shifts.to(like.device),
@@ -119,7 +121,7 @@ class _Changes:
 
 
 def _shifted(x: Tensor, shifts: Tensor, limit: int) -> Tensor:
-    """Each image cut out of its zero-padded self at its own offset."""
+    """Each image, padded with zeros and cropped at its own offset."""
     count, _, height, width = x.shape
     padded = torch.nn.functional.pad(x, (limit, limit, limit, limit))
     down = shifts[:, 0, None] + torch.arange(height, device=x.device)
@@ -131,16 +133,17 @@ def _shifted(x: Tensor, shifts: Tensor, limit: int) -> Tensor:
 def _by_channel(name: str, values: tuple[float, ...], channels: int) -> Tensor:
     if len(values) not in (1, channels):
         raise SpecError(
-            f"preprocess.{name} has {len(values)} values, but the images have {channels} channels: "
-            f"give one value, or one a channel"
+            f"preprocess.{name}: there are {len(values)} values for images of {channels} channels. "
+            f"Give one value, or one for each channel."
         )
     return torch.tensor(values, dtype=torch.float32).reshape(-1, 1, 1)
 
 
-def _check(name: str, x: npt.NDArray[np.generic], y: npt.NDArray[np.int64]) -> None:
+def _check_split(name: str, x: npt.NDArray[np.generic], y: npt.NDArray[np.int64]) -> None:
     if len(x) == 0:
-        raise DatasetError(f"the {name} split of the data set has no image", code="empty")
+        raise DatasetError(f"data set: the {name} split has no image. Add images to it.", code="empty")
     if y.min() < 0:
         raise DatasetError(
-            f"the {name} split has the label {int(y.min())}: labels start at 0", code="labels_out_of_range"
+            f"data set: the {name} split has the label {int(y.min())}. Number the classes from 0.",
+            code="labels_out_of_range",
         )

@@ -1,4 +1,4 @@
-"""Where training runs, in what numeric mode, and what its failures are called."""
+"""Where training runs, in which numeric mode, and how running out of memory is reported."""
 
 from __future__ import annotations
 
@@ -10,29 +10,35 @@ from torch import nn
 
 from cnet.errors import TrainingError
 
-_NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
+CPU = torch.device("cpu")
+_OUT_OF_MEMORY_TEXTS = ("can't allocate memory", "not enough memory", "out of memory")
 
 
-def choose_device(name: str) -> torch.device:
+def choose_device(name: str, gpu_available: bool | None = None) -> torch.device:
     """The device for ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``.
+
+    Args:
+        name: the name from the job's training.
+        gpu_available: whether there is a CUDA GPU; None asks PyTorch.
 
     Raises:
         TrainingError: (``no_device``) a GPU is asked for and there is none.
 
     """
-    available = torch.cuda.is_available()
+    available = torch.cuda.is_available() if gpu_available is None else gpu_available
     if name == "cuda" and not available:
         raise TrainingError(
-            "training.device is cuda, but this worker has no CUDA GPU: use auto or cpu, or a worker with a GPU",
+            "training.device: cuda is asked for, but this worker has no CUDA GPU. "
+            "Use auto or cpu, or a worker with a GPU.",
             code="no_device",
         )
     return torch.device("cuda" if available and name != "cpu" else "cpu")
 
 
-def laid_out(module: nn.Module, device: torch.device, precision: str) -> nn.Module:
-    """``module`` on ``device``, with its kernels in the order that is fastest there.
+def place_module(module: nn.Module, device: torch.device, precision: str) -> nn.Module:
+    """Move ``module`` to ``device``, with its kernels in the memory order that is fastest there.
 
-    Tensor cores, which a GPU uses for bfloat16, want channels last; elsewhere the usual order is faster.
+    Tensor cores, which a GPU uses for bfloat16, are fastest with channels last; otherwise the usual order is faster.
     """
     if device.type == "cuda" and precision == "bfloat16":
         return module.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
@@ -40,11 +46,11 @@ def laid_out(module: nn.Module, device: torch.device, precision: str) -> nn.Modu
 
 
 @contextmanager
-def numerics() -> Iterator[None]:
-    """Deterministic kernels and true float32 within, the former settings after.
+def deterministic_numerics() -> Iterator[None]:
+    """Use deterministic kernels and full float32 precision inside the block, and the former settings after it.
 
-    On a GPU ``CUBLAS_WORKSPACE_CONFIG=:4096:8`` has to be in the environment before the process starts, or matrix
-    products may differ between runs; torch is told to go on without rather than to fail.
+    On a GPU, ``CUBLAS_WORKSPACE_CONFIG=:4096:8`` has to be in the environment before the process starts, or matrix
+    products may differ between runs; PyTorch is told to continue without it rather than to fail.
     """
     deterministic = torch.are_deterministic_algorithms_enabled()
     warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
@@ -63,21 +69,21 @@ def numerics() -> Iterator[None]:
 
 
 @contextmanager
-def memory_errors() -> Iterator[None]:
-    """Raise TrainingError (``out_of_memory``) where torch or Python runs out of memory."""
+def report_out_of_memory() -> Iterator[None]:
+    """Raise TrainingError (``out_of_memory``) where PyTorch or Python runs out of memory inside the block."""
     try:
         yield
     except (torch.OutOfMemoryError, MemoryError) as error:
         raise _out_of_memory() from error
     except RuntimeError as error:
-        if any(words in str(error).lower() for words in _NO_MEMORY):
+        if any(text in str(error).lower() for text in _OUT_OF_MEMORY_TEXTS):
             raise _out_of_memory() from error
         raise
 
 
 def _out_of_memory() -> TrainingError:
     return TrainingError(
-        "training ran out of memory: use a smaller training.batch_size, training.precision bfloat16, "
-        "or a worker with more memory",
+        "training: no memory is left on the device. Use a smaller training.batch_size, training.precision bfloat16, "
+        "or a worker with more memory.",
         code="out_of_memory",
     )

@@ -1,156 +1,169 @@
-"""The training loop: epochs of batches, saved after each, stopped on request."""
+"""The training loop: epochs of batches, saved after each epoch, stopped on request."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import torch
 from torch import Tensor, nn
-from torch.nn import Parameter
 
 from cnet.errors import TrainingError
 from cnet.methods.losses.compressibility import compressibility
 from cnet.observer import Observer, check_stop
-from cnet.training import state
 from cnet.training.applied_method import AppliedMethod
-from cnet.training.batches import Images, batch_count, epoch_batches, generator
-from cnet.training.optimize import learning_rate, make_optimizer
-from cnet.training.recover import Free
-from cnet.training.replay import Steps
-from cnet.training.stage import Stage
-from cnet.training.task import Task
+from cnet.training.batches import ImageSplit, batch_count, epoch_generator, random_batches
+from cnet.training.constraints import WeightConstraint
+from cnet.training.cuda_graphs import StepRunner
+from cnet.training.optimizers import learning_rate, make_optimizer, set_learning_rate
+from cnet.training.saved_state import SavedState, load_state, save_state
+from cnet.training.stage import TrainingStage
+from cnet.training.tasks import Task
 
 OnFraction = Callable[[float], None]
-_LOOK_EVERY = 64  # batches between looks at the loss, each of which waits for the device
+_FINITE_CHECK_INTERVAL = 64  # in batches; each check waits for the device
 
 
 @dataclass(frozen=True, eq=False)
-class Loop:
+class TrainingLoop:
     """Trains one module for one stage.
 
     Attributes:
-        module: float32, on the device; changed in place.
-        weights: its compressible parameters by name, in order of w_net.
+        module: the network, float32, on the device; changed in place.
         images: the training split.
         stage: what to do.
-        observer: told of each epoch, asked before each batch whether to stop.
-        pinning: what ties the weights down.
+        observer: told of each epoch, and asked before each batch whether to stop.
+        constraint: restricts how the weights move.
         method: the stage's method, applied to the module.
-        task: what the net is to learn.
-        steps: how the work of a step reaches the device.
+        task: what the network learns.
+        run_step: runs the forward and the backward pass of a step on the device.
 
     """
 
     module: nn.Module
-    weights: Mapping[str, Parameter]
-    images: Images
-    stage: Stage
+    images: ImageSplit
+    stage: TrainingStage
     observer: Observer
-    pinning: Free
+    constraint: WeightConstraint
     method: AppliedMethod
     task: Task
-    steps: Steps
+    run_step: StepRunner
 
     def run(self, identity: str, on_fraction: OnFraction) -> None:
-        """All epochs that are left.
+        """Run all epochs that are not done yet.
 
         Args:
-            identity: digest that a saved state has to carry to be taken up.
-            on_fraction: told after each batch how much of the stage is done, 0..1, rising.
+            identity: digest that a saved state must carry to be resumed from.
+            on_fraction: told after each batch the done part of the stage, 0..1, rising.
 
         Raises:
-            TrainingError: (``diverged``) the loss is infinite or no number.
-            StoppedError: the observer asks to stop; what the state file holds can be taken up again.
+            TrainingError: (``diverged``) the loss is infinite or NaN.
+            StoppedError: the observer asks to stop; the stage can be resumed from its state file.
 
         """
-        training, file = self.stage.training, self.stage.state
-        optimizer = make_optimizer(training.optimizer, self.pinning.parameters(self.module), self.method.parameters())
-        first = self._resume(optimizer, identity)
-        for epoch in range(first, training.epochs):
+        file = self.stage.state_file
+        for epoch in range(self._resume(identity), self.stage.training.epochs):
             try:
-                self._epoch(optimizer, epoch, on_fraction)
+                self._run_epoch(epoch, on_fraction)
             finally:
-                self.steps.end()
+                self.run_step.end_epoch()
             if file is not None:
-                state.save(file, identity, self._progress(optimizer, epoch + 1))
-        self.pinning.at(1.0)
+                save_state(file, identity, self._state(epoch + 1))
+        self.constraint.advance(1.0)
         self.method.fold()
         on_fraction(1.0)
 
-    def _resume(self, optimizer: torch.optim.Optimizer, identity: str) -> int:
-        file = self.stage.state
-        progress = None if file is None else state.load(file, identity, self._log)
-        if progress is None:
-            return 0
-        self.module.load_state_dict(progress.module)
-        optimizer.load_state_dict(progress.optimizer)
-        self.pinning.load_state_dict(progress.pinning)
-        self.method.load_state_dict(progress.method)
-        self._log(f"resumes after epoch {progress.epochs} of {self.stage.training.epochs}")
-        return progress.epochs
+    def begin_epoch(self, epoch: int) -> EpochTotals:
+        """Prepare for the steps of an epoch, counted from 0; return the totals that the steps add to."""
+        totals = EpochTotals(self.images.x.device)
+        self.run_step.begin_epoch(partial(self._compute_gradients, totals))
+        self.method.begin_epoch(epoch)
+        self.constraint.begin_epoch()
+        self.module.train()
+        return totals
 
-    def _progress(self, optimizer: torch.optim.Optimizer, epochs: int) -> state.Progress:
-        module, pinning, method = dict(self.module.state_dict()), self.pinning.state_dict(), self.method.state_dict()
-        return state.Progress(epochs, module, optimizer.state_dict(), pinning, method)
+    def step(self, images: Tensor, labels: Tensor) -> None:
+        """Train on one batch.
+
+        Args:
+            images: scaled images, shape (batch, channels, height, width), float32.
+            labels: shape (batch,), int64.
+
+        """
+        self.run_step(images, labels)
+        self.constraint.before_step()
+        self._optimizer.step()
+        self.method.after_step()
+        self.constraint.after_step()
+
+    @cached_property
+    def _optimizer(self) -> torch.optim.Optimizer:
+        config = self.stage.training.optimizer
+        return make_optimizer(config, self.constraint.parameters(self.module), self.method.parameters())
+
+    def _resume(self, identity: str) -> int:
+        """Restore a saved state, if there is one of this training; return the number of epochs done."""
+        file = self.stage.state_file
+        state = None if file is None else load_state(file, identity, self._log)
+        if state is None:
+            return 0
+        self.module.load_state_dict(state.module)
+        self._optimizer.load_state_dict(state.optimizer)
+        self.constraint.load_state_dict(state.constraint)
+        self.method.load_state_dict(state.method)
+        self._log(f"resumes after epoch {state.epochs} of {self.stage.training.epochs}")
+        return state.epochs
+
+    def _state(self, epochs: int) -> SavedState:
+        module, optimizer = dict(self.module.state_dict()), self._optimizer.state_dict()
+        return SavedState(epochs, module, optimizer, self.constraint.state_dict(), self.method.state_dict())
 
     def _log(self, message: str) -> None:
         self.observer.log(f"{self.stage.name}: {message}")
 
-    def _epoch(self, optimizer: torch.optim.Optimizer, epoch: int, on_fraction: OnFraction) -> None:
+    def _run_epoch(self, epoch: int, on_fraction: OnFraction) -> None:
         training = self.stage.training
-        random = generator(training.seed, self.stage.name, epoch)
         count = batch_count(len(self.images), training.batch_size)
-        tally = Tally(self.images.x.device)
-        self.steps.begin(partial(self._gradients, optimizer, tally))
-        self.method.begin_epoch(epoch)
-        self.pinning.begin()
-        self.module.train()
-        batches = epoch_batches(self.images, training.batch_size, training.augment, random)
-        for index, (x, y) in enumerate(batches):
+        totals = self.begin_epoch(epoch)
+        generator = epoch_generator(training.seed, self.stage.name, epoch)
+        batches = random_batches(self.images, training.batch_size, training.augment, generator)
+        for index, (images, labels) in enumerate(batches):
             check_stop(self.observer)
-            _set_rate(optimizer, learning_rate(training, epoch, index / count))
+            set_learning_rate(self._optimizer, learning_rate(training, epoch, index / count))
             self.method.advance(index / count)
-            self.pinning.at((epoch + index / count) / training.epochs)
-            self._step(optimizer, x, y)
-            if index % _LOOK_EVERY == _LOOK_EVERY - 1:
-                self._check_finite(epoch, tally.total)
+            self.constraint.advance((epoch + index / count) / training.epochs)
+            self.step(images, labels)
+            if index % _FINITE_CHECK_INTERVAL == _FINITE_CHECK_INTERVAL - 1:
+                self._check_finite(epoch, totals.loss)
             on_fraction((epoch + (index + 1) / count) / training.epochs)
-        self._check_finite(epoch, tally.total, *self._totals())
-        self._report(epoch, tally)
+        self._check_finite(epoch, totals.loss, *self._largest_magnitudes())
+        self._report(epoch, totals)
 
-    def _step(self, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor) -> None:
-        self.steps(x, y)
-        self.pinning.before_step()
-        optimizer.step()
-        self.method.after_step()
-        self.pinning.after_step()
-
-    def _gradients(self, optimizer: torch.optim.Optimizer, tally: Tally, x: Tensor, y: Tensor) -> None:
+    def _compute_gradients(self, totals: EpochTotals, images: Tensor, labels: Tensor) -> None:
         half = self.stage.training.precision == "bfloat16"
-        with torch.autocast(x.device.type, torch.bfloat16, enabled=half):
-            outputs = self.method.forward(x)
-        task = self.task.loss(x, outputs.float(), y)
-        optimizer.zero_grad(set_to_none=True)
-        tally.add(self.method.backward(task), outputs, y)
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=half):
+            outputs = self.method.forward(images)
+        task_loss = self.task.loss(images, outputs.float(), labels)
+        self._optimizer.zero_grad(set_to_none=True)
+        totals.add(self.method.backward(task_loss), outputs, labels)
 
-    def _totals(self) -> list[Tensor]:
-        """Scalars that are finite only where all weights and running statistics are."""
+    def _largest_magnitudes(self) -> list[Tensor]:
+        """The largest magnitude in each tensor of the module, a scalar that is finite only where the tensor is."""
         tensors = [value for value in self.module.state_dict().values() if value.is_floating_point()]
         return list(torch._foreach_norm(tensors, math.inf))
 
     def _check_finite(self, epoch: int, *numbers: Tensor) -> None:
         if not torch.stack([number.float() for number in numbers]).isfinite().all().item():
             raise TrainingError(
-                f"{self.stage.name} diverged in epoch {epoch + 1}: the loss is not finite; use a lower "
-                f"learning_rate, a lower λ, or a schedule with warmup_epochs",
+                f"{self.stage.name}: the training diverged in epoch {epoch + 1}, its loss is infinite or NaN. "
+                f"Use a lower learning_rate, a lower lambda, or a schedule with warmup_epochs.",
                 code="diverged",
             )
 
-    def _report(self, epoch: int, tally: Tally) -> None:
-        loss, accuracy = tally.means(len(self.images))
+    def _report(self, epoch: int, totals: EpochTotals) -> None:
+        loss, accuracy = totals.means(len(self.images))
         values = {
             "phase": self.stage.name,
             "epoch": epoch + 1,
@@ -161,29 +174,36 @@ class Loop:
         strength = self.method.strength()
         if strength is not None:
             values["lambda"] = strength
-        if self.weights:
+        if self.method.weights:
             with torch.no_grad():
-                values["compressibility"] = compressibility(tuple(self.weights.values())).item()
+                values["compressibility"] = compressibility(tuple(self.method.weights.values())).item()
         self.observer.metric(values)
 
 
-class Tally:
-    """Sums over an epoch that stay on the device: a replayed step runs no Python that could count."""
+class EpochTotals:
+    """Sums over the batches of an epoch that stay on the device, since a replayed step runs no Python.
+
+    Args:
+        device: where the batches are.
+
+    """
 
     def __init__(self, device: torch.device) -> None:
-        self.total = torch.zeros((), dtype=torch.float64, device=device)
-        self._right = torch.zeros((), dtype=torch.int64, device=device)
+        self.loss = torch.zeros((), dtype=torch.float64, device=device)
+        self._correct = torch.zeros((), dtype=torch.int64, device=device)
 
-    def add(self, loss: Tensor, outputs: Tensor, y: Tensor) -> None:
-        """Count one batch in; ``loss`` has no graph."""
-        self.total += loss * len(y)
-        self._right += (outputs.detach().argmax(1) == y).sum()
+    def add(self, loss: Tensor, outputs: Tensor, labels: Tensor) -> None:
+        """Add one batch.
+
+        Args:
+            loss: mean loss of the batch, a scalar without graph.
+            outputs: shape (batch, outputs).
+            labels: shape (batch,), int64.
+
+        """
+        self.loss += loss * len(labels)
+        self._correct += (outputs.detach().argmax(1) == labels).sum()
 
     def means(self, images: int) -> tuple[float, float]:
-        """Mean loss, and accuracy in percent, where so many images were counted in."""
-        return self.total.item() / images, 100 * self._right.item() / images
-
-
-def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    for group in optimizer.param_groups:
-        group["lr"] = rate
+        """Mean loss, and accuracy in percent, over an epoch of so many images."""
+        return self.loss.item() / images, 100 * self._correct.item() / images

@@ -1,4 +1,4 @@
-"""The one door to training: weights in, weights out; the only part of the pipeline that torch runs in."""
+"""The only way in to training: weights in, weights out."""
 
 from __future__ import annotations
 
@@ -8,272 +8,291 @@ from functools import cached_property, partial
 
 import numpy as np
 import torch
-from torch import Tensor, nn
 
 from cnet import arrays
 from cnet.capabilities import needs_curvature
 from cnet.data import Dataset
-from cnet.errors import TrainingError
-from cnet.models import Architecture
+from cnet.errors import DatasetError, TrainingError
 from cnet.observer import Observer, Silent
 from cnet.prune import Curvature
 from cnet.symbols import Symbols
-from cnet.training import batches, convert, evaluate
 from cnet.training.applied_method import AppliedMethod
-from cnet.training.batch_norm import merged, reestimate
-from cnet.training.centroids import Shared, sorted_symbols
+from cnet.training.batches import ImageSplit, load_images
 from cnet.training.config import Preprocess, Training
-from cnet.training.curvature import fisher_diagonal
-from cnet.training.device import choose_device, laid_out, memory_errors, numerics
-from cnet.training.evaluate import Evaluation
-from cnet.training.gradual import Growing
-from cnet.training.loop import Loop, OnFraction
-from cnet.training.recover import Fixed, Free, Pinned
-from cnet.training.replay import Graphs, Replayed, Steps
-from cnet.training.stage import Stage
-from cnet.training.task import Distilled, Task
+from cnet.training.constraints import FixedMask, FrozenWeights, GrowingMask, SharedCentroids, WeightConstraint
+from cnet.training.constraints.centroids import sorted_symbols, symbols_digest
+from cnet.training.cuda_graphs import GraphRecorderFactory, StepRunner, cuda_graph_recorder, make_step_runner
+from cnet.training.device import choose_device, deterministic_numerics, report_out_of_memory
+from cnet.training.loop import OnFraction, TrainingLoop
+from cnet.training.measurements.batch_norm import measure_statistics, merge_statistics
+from cnet.training.measurements.curvature import fisher_diagonal
+from cnet.training.measurements.evaluation import Evaluation, evaluate_network, mean_loss
+from cnet.training.networks.builder import NetworkBuilder
+from cnet.training.networks.loaded import LoadedNetwork, build_for, fresh_weights
+from cnet.training.stage import Mask, TrainingStage
+from cnet.training.tasks import Classification, DistilledClassification, Task
 from cnet.weights import Selection, Weights
 
-__all__ = ["Evaluation", "Stage", "Trainer"]
 
-
-def _unheard(fraction: float) -> None:
+def _ignore_fraction(fraction: float) -> None:
     del fraction
 
 
 @dataclass(frozen=True, eq=False)
 class Trainer:
-    """Trains and evaluates nets of one architecture on one data set.
+    """Trains and evaluates one network on one data set.
 
-    The data set goes to the device once, at the first use. The same weights, stage and seed give the same result on
-    one kind of machine, whether or not the stage was cut off and resumed. Weights of any element type are trained
-    as float32 and returned in their own types.
+    The data set is copied to the device once, at its first use. Each call builds the network once, and the network of a
+    teacher once more. The same weights, stage and seed give the same result on one kind of machine, whether or not the
+    stage was interrupted and resumed. Weights of any element type are trained as float32 and returned in their own
+    types.
 
     Attributes:
-        architecture: the net.
+        network: builds the network.
         dataset: images to train on and to evaluate on.
-        training: device, and batch size of evaluation.
+        training: device, precision, and batch size of evaluation.
         preprocess: scaling of the images; None leaves them as they are.
-        selection: which tensors of a fresh net are compressible.
-        observer: told of each epoch, asked before each batch whether to stop.
-        replay: on a GPU, whether steps are recorded as CUDA graphs and replayed, where the method allows it.
+        selection: which tensors of a fresh network are compressible.
+        observer: told of each epoch, and asked before each batch whether to stop.
+        graph_recorder: makes what records training steps, where the method allows it; by default CUDA graphs on a GPU.
 
     """
 
-    architecture: Architecture
+    network: NetworkBuilder
     dataset: Dataset
     training: Training = field(default_factory=Training)
     preprocess: Preprocess | None = None
     selection: Selection = field(default_factory=Selection)
     observer: Observer = field(default_factory=Silent)
-    replay: bool = True
+    graph_recorder: GraphRecorderFactory = cuda_graph_recorder
 
     def initial(self, seed: int) -> Weights:
-        """Fresh random weights, all tensors of the net, float32. Raises SpecError where images are too small."""
-        shape, classes = self.dataset.input_shape, self.dataset.classes
-        return convert.initial(convert.fresh(self.architecture, shape, classes, seed), self.selection)
+        """Random weights to train from scratch, all tensors of the network, float32. Raises as ``fresh_weights``."""
+        return fresh_weights(self.network, seed, self.selection)
 
-    def train(self, weights: Weights, stage: Stage, on_fraction: OnFraction = _unheard) -> Weights:
-        """``weights`` after the stage's epochs; where there are none, as they came (pruned ones zero).
+    def train(self, weights: Weights, stage: TrainingStage, on_fraction: OnFraction = _ignore_fraction) -> Weights:
+        """``weights`` after the stage's epochs; without epochs, ``weights`` with the masked entries at zero.
 
         Args:
             weights: where to start.
-            stage: what to do; weights that its ``keep`` prunes are exactly zero in the result.
-            on_fraction: told after each batch how much of the stage is done, 0..1.
+            stage: what to do; weights that its mask prunes are exactly zero in the result.
+            on_fraction: told after each batch the done part of the stage, 0..1.
 
         Raises:
-            ArchitectureMismatchError: the weights are not of this architecture.
-            DatasetError, SpecError: the data do not fit the net, or the settings the data.
+            ArchitectureMismatchError: the weights are not those of the network.
+            DatasetError, SpecError: data set and network, or settings and data set, do not fit together.
             TrainingError: ``no_device``, ``out_of_memory``, ``diverged``.
             StoppedError: the observer asks to stop.
 
         """
-        if stage.keep is not None:
-            weights = _masked(weights, stage)
-        if stage.training.epochs == 0:
-            return self._remeasured(weights, stage)
-        with numerics(), memory_errors():
-            module = self._module(weights)
-            pinning = self._pinning(module, weights, stage)
-            loop = self._loop(module, weights, stage, pinning)
-            loop.run(stage.identity(self._identity, weights.digest()), on_fraction)
-            trained = convert.from_module(module, weights)
-        if stage.rise is not None:
-            trained = trained.with_vector(trained.vector() + 0)  # pinned weights may be -0
-        elif stage.keep is not None:
-            trained = _masked(trained, stage)
-        return self._remeasured(trained, stage)
-
-    def curvature(self, weights: Weights) -> Curvature:
-        """What the pruner obd needs: the Fisher information's diagonal, shape (n,), in order of w_net.
-
-        Raises: as ``train``, but for ``diverged``.
-        """
-        with numerics(), memory_errors():
-            return self._curvature(self._module(weights), weights)
+        if stage.mask is not None:
+            weights = _masked(weights, stage.mask)
+        if not (stage.training.epochs or stage.remeasure_batch_norm):
+            return weights
+        with deterministic_numerics(), report_out_of_memory():
+            network = self.load(weights)
+            if stage.training.epochs:
+                weights = self._trained(network, weights, stage, on_fraction)
+            return self._remeasured(network, weights, stage)
 
     def train_centroids(
-        self, weights: Weights, symbols: Symbols, stage: Stage, on_fraction: OnFraction = _unheard
+        self, weights: Weights, symbols: Symbols, stage: TrainingStage, on_fraction: OnFraction = _ignore_fraction
     ) -> tuple[Weights, Symbols]:
-        """Shared values and all that is not compressible, trained while mask and labels stay.
+        """Trained centroids, and weights in which all that is not compressible is trained; mask and labels stay.
 
-        Where ``stage`` is ``fixed`` the shared values stay too: a grid that its quantizer or encoder relies on. What
-        comes back is never worse on the training images than what came: of the two the one with the lower loss.
-        Centroids come back ascending and distinct; those that met are one. Without shared values, or without
-        epochs, only the weights are brought in line with ``symbols``.
+        With ``freeze_centroids`` the centroids stay too: they are a grid that the quantizer or the encoder relies on.
+        The result is never worse on the training images than the input: of the two, the one with the lower loss is
+        returned. Centroids are returned ascending and distinct; centroids that became equal are merged. Without labels
+        or epochs, the weights are only set to the values of ``symbols``.
 
         Args:
-            weights: names, types and the tensors that are not compressible; w_net is taken from ``symbols``.
+            weights: names, types, and the tensors that are not compressible; w_net is taken from ``symbols``.
             symbols: mask, labels and centroids of w_net.
-            stage: what to do; its ``keep`` is not read, the mask is that of ``symbols``.
+            stage: what to do; its ``mask`` is not used, since ``symbols`` have one.
             on_fraction: as in ``train``.
 
-        Raises: as ``train``; a training that diverges is no error here, what came is returned.
+        Raises: as ``train``; a training that diverges is no error here: the input is returned.
 
         """
-        weights = self._remeasured(weights.with_vector(symbols.vector()), stage)
-        untouched = symbols.labels is None or not len(symbols.labels)
-        if untouched or stage.training.epochs == 0 or (stage.fixed and not self._others(weights)):
+        weights = weights.with_vector(symbols.vector())
+        trains = symbols.labels is not None and len(symbols.labels) > 0 and stage.training.epochs > 0
+        if not (trains or stage.remeasure_batch_norm):
             return weights, symbols
-        with numerics(), memory_errors():
+        with deterministic_numerics(), report_out_of_memory():
+            network = self.load(weights)
+            weights = self._remeasured(network, weights, stage)
+            frozen = FrozenWeights(network.compressible_tensors())
+            if not trains or (stage.freeze_centroids and not frozen.parameters(network.module)):
+                return weights, symbols
             try:
-                tuned, moved = self._tune(weights, symbols, stage, on_fraction)
-                trained = self._remeasured(tuned, stage)
-                better = self._train_loss(trained, stage) < self._train_loss(weights, stage)
+                better = self._better_centroids(network, weights, symbols, stage, on_fraction)
             except TrainingError as error:
                 if error.code not in ("diverged", "not_finite"):
                     raise
-                self.observer.log(f"{stage.name}: diverged, the net stays as it was")
+                self.observer.log(f"{stage.name}: the training diverged; weights and centroids stay as they were")
                 return weights, symbols
-        if not better:
-            self.observer.log(f"{stage.name}: no better on the training images, the net stays as it was")
-        return (trained, moved) if better else (weights, symbols)
+        if better is None:
+            self.observer.log(f"{stage.name}: no lower loss was found; weights and centroids stay as they were")
+        return better or (weights, symbols)
 
     def evaluate(self, weights: Weights) -> Evaluation:
         """Accuracy in percent and mean loss on the test images, in float32.
 
-        Raises: as ``train``; TrainingError (``not_finite``) where an output is infinite or no number.
+        Raises: as ``train``; TrainingError (``not_finite``) if an output is infinite or NaN.
         """
-        with numerics(), memory_errors():
-            return evaluate.evaluate(self._module(weights), self._images[1], self._wide_batch, self.observer)
+        with deterministic_numerics(), report_out_of_memory():
+            module = self.load(weights).module
+            return evaluate_network(module, self._images[1], self._evaluation_batch_size, self.observer)
+
+    def curvature(self, weights: Weights) -> Curvature:
+        """Diagonal of the Fisher information, shape (n,), float64, in the order of w_net.
+
+        Raises: as ``train``, without ``diverged``; TrainingError (``not_finite``) if an output is infinite or NaN.
+        """
+        with deterministic_numerics(), report_out_of_memory():
+            return self._curvature(self.load(weights))
 
     def with_batch_norm_measured(self, weights: Weights) -> Weights:
-        """The same weights with batch norm's running statistics measured anew on training images.
+        """The same weights with the statistics of batch normalization measured again on training images.
 
-        Raises: as ``train``, but for ``diverged``.
+        Raises: as ``train``, without ``diverged``.
         """
-        with numerics(), memory_errors():
-            module = self._module(weights)
-            if not reestimate(module, self._images[0], self._batch_size, self.observer):
-                return weights
-            measured = convert.from_module(module, weights)
-        fixed = {name: weights[name].data for name in weights.compressible}
-        return measured.with_arrays(fixed)
+        with deterministic_numerics(), report_out_of_memory():
+            return self._measured(self.load(weights), weights)
 
     def with_batch_norm_merged(self, weights: Weights) -> Weights:
-        """The same function with batch norm's statistics merged into its scale and shift."""
-        return merged(weights, self._module(weights))
+        """The same function with the statistics of batch normalization merged into its scale and shift."""
+        return merge_statistics(weights, build_for(self.network, weights))
 
-    def _remeasured(self, weights: Weights, stage: Stage) -> Weights:
-        return self.with_batch_norm_measured(weights) if stage.remeasure else weights
+    def load(self, weights: Weights) -> LoadedNetwork:
+        """Build the network on the device and load ``weights``.
 
-    def _tune(
-        self, weights: Weights, symbols: Symbols, stage: Stage, on_fraction: OnFraction
-    ) -> tuple[Weights, Symbols]:
-        module = self._module(weights)
-        tensors = _tensors(module, weights)
-        shared = None if stage.fixed else Shared(tensors, symbols)
-        loop = self._loop(module, weights, stage, shared or Fixed(tensors))
-        loop.run(stage.identity(self._identity, weights.digest(), _digest(symbols)), on_fraction)
-        moved = sorted_symbols(symbols, shared.centroids()) if shared else symbols
-        return convert.from_module(module, weights).with_vector(moved.vector()), moved
+        Raises: as ``train``, without ``diverged``.
+        """
+        return LoadedNetwork(self.network, weights, self.device, self.training.precision)
 
-    def _others(self, weights: Weights) -> list[nn.Parameter]:
-        """What is trained where the compressible weights stay."""
-        module = self._module(weights)
-        return Fixed(_tensors(module, weights)).parameters(module)
+    def loop(
+        self,
+        network: LoadedNetwork,
+        stage: TrainingStage,
+        constraint: WeightConstraint | None = None,
+        task: Task | None = None,
+    ) -> TrainingLoop:
+        """The loop that trains a loaded network for one stage.
 
-    def _pinning(self, module: nn.Module, weights: Weights, stage: Stage) -> Free:
-        """What ties the weights down in ``stage``."""
-        tensors, rise = _tensors(module, weights), stage.rise
+        Args:
+            network: trained in place.
+            stage: what to do.
+            constraint: restricts how the weights move; None restricts nothing.
+            task: what the network learns; None takes it from the stage.
+
+        """
+        method = AppliedMethod(stage, network.module, network.compressible_parameters())
+        runner = self._step_runner(network, method, stage)
+        constraint, task = constraint or WeightConstraint(), task or self._task(stage)
+        return TrainingLoop(network.module, self._images[0], stage, self.observer, constraint, method, task, runner)
+
+    @cached_property
+    def device(self) -> torch.device:
+        """The device on which networks are trained and evaluated."""
+        return choose_device(self.training.device)
+
+    def _trained(
+        self, network: LoadedNetwork, weights: Weights, stage: TrainingStage, on_fraction: OnFraction
+    ) -> Weights:
+        loop = self.loop(network, stage, self._mask_constraint(network, weights, stage))
+        loop.run(stage.identity(self._identity, weights.digest()), on_fraction)
+        trained = network.to_weights(weights)
+        if stage.gradual_pruning is not None:
+            return trained.with_vector(trained.vector() + 0)  # pruned weights may be -0
+        return trained if stage.mask is None else _masked(trained, stage.mask)
+
+    def _mask_constraint(self, network: LoadedNetwork, weights: Weights, stage: TrainingStage) -> WeightConstraint:
+        """The constraint that holds pruned weights at zero in ``stage``."""
+        tensors, pruning = network.compressible_tensors(), stage.gradual_pruning
         if not tensors:
-            return Free()
-        if rise is None:
-            return Free() if stage.keep is None else Pinned(tensors, stage.keep)
-        measure = partial(self._curvature, module, weights) if needs_curvature(rise.pruner) else None
-        return Growing(tensors, rise.masks(weights), rise.gradual, measure)
+            return WeightConstraint()
+        if pruning is None:
+            return WeightConstraint() if stage.mask is None else FixedMask(tensors, stage.mask)
+        measure = partial(self._curvature, network) if needs_curvature(pruning.pruner) else None
+        return GrowingMask(tensors, pruning.mask_drawer(weights), pruning.gradual, measure)
 
-    def _curvature(self, module: nn.Module, weights: Weights) -> Curvature:
-        parts = fisher_diagonal(module, _tensors(module, weights), self._images[0], self.observer)
-        found: Curvature = torch.cat([part.reshape(-1) for part in parts]).cpu().numpy() if parts else np.zeros(0)
-        return found
+    def _better_centroids(
+        self, network: LoadedNetwork, weights: Weights, symbols: Symbols, stage: TrainingStage, on_fraction: OnFraction
+    ) -> tuple[Weights, Symbols] | None:
+        """Trained weights and symbols; None where their loss on the training images is not lower."""
+        task, tensors = self._task(stage), network.compressible_tensors()
+        shared = None if stage.freeze_centroids else SharedCentroids(tensors, symbols)
+        loop = self.loop(network, stage, shared or FrozenWeights(tensors), task)
+        loop.run(stage.identity(self._identity, weights.digest(), symbols_digest(symbols)), on_fraction)
+        moved = sorted_symbols(symbols, shared.centroids()) if shared else symbols
+        trained = network.to_weights(weights).with_vector(moved.vector())
+        trained = self._remeasured(network, trained, stage)
+        better = self._training_loss(network, trained, task) < self._training_loss(network, weights, task)
+        return (trained, moved) if better else None
 
-    def _loop(self, module: nn.Module, weights: Weights, stage: Stage, pinning: Free) -> Loop:
-        parameters = dict(module.named_parameters(remove_duplicate=False))
-        trained = {name: parameters[name] for name in weights.compressible if name in parameters}
-        method = AppliedMethod(stage, module, trained)
-        steps = self._steps(module, method, stage)
-        return Loop(module, trained, self._images[0], stage, self.observer, pinning, method, self._task(stage), steps)
+    def _training_loss(self, network: LoadedNetwork, weights: Weights, task: Task) -> float:
+        network.load(weights)
+        return mean_loss(network.module, self._images[0], self._evaluation_batch_size, self.observer, task)
 
-    def _steps(self, module: nn.Module, method: AppliedMethod, stage: Stage) -> Steps:
-        if not (self.replay and method.recordable and self._device.type == "cuda"):
-            return Steps()
-        parameters = (*module.parameters(), *method.parameters())
-        return Replayed(Graphs(self._device), parameters, lambda text: self.observer.log(f"{stage.name}: {text}"))
+    def _remeasured(self, network: LoadedNetwork, weights: Weights, stage: TrainingStage) -> Weights:
+        """``weights`` with batch normalization measured again where the stage asks for it."""
+        if not stage.remeasure_batch_norm:
+            return weights
+        network.load(weights)
+        return self._measured(network, weights)
 
-    def _train_loss(self, weights: Weights, stage: Stage) -> float:
-        task = self._task(stage)
-        return evaluate.mean_loss(self._module(weights), self._images[0], self._wide_batch, self.observer, task)
+    def _measured(self, network: LoadedNetwork, weights: Weights) -> Weights:
+        """``weights``, which ``network`` holds, with batch normalization measured again."""
+        if not measure_statistics(network.module, self._images[0], self._small_batch_size, self.observer):
+            return weights
+        compressible = {name: weights[name].data for name in weights.compressible}
+        return network.to_weights(weights).with_arrays(compressible)
 
-    def _task(self, stage: Stage) -> Task:
+    def _curvature(self, network: LoadedNetwork) -> Curvature:
+        parts = fisher_diagonal(network.module, network.compressible_tensors(), self._images[0], self.observer)
+        return torch.cat([part.reshape(-1) for part in parts]).cpu().numpy() if parts else np.zeros(0)
+
+    def _step_runner(self, network: LoadedNetwork, method: AppliedMethod, stage: TrainingStage) -> StepRunner:
+        parameters = (*network.module.parameters(), *method.parameters())
+        recorder = self.graph_recorder(self.device, parameters) if method.recordable else None
+        return make_step_runner(recorder, parameters, lambda text: self.observer.log(f"{stage.name}: {text}"))
+
+    def _task(self, stage: TrainingStage) -> Task:
         given = stage.distillation
-        return Task() if given is None else Distilled(self._module(given.teacher), given.settings)
+        if given is None:
+            return Classification()
+        return DistilledClassification(self.load(given.teacher).module, given.settings)
 
     @property
-    def _batch_size(self) -> int:
-        """Images at once where batch norm is measured."""
+    def _small_batch_size(self) -> int:
         return min(max(self.training.batch_size, 32), 256)
 
     @property
-    def _wide_batch(self) -> int:
-        """Images at once in evaluation: on a GPU more, since a small net waits for launches there."""
-        return self._batch_size * (4 if self._device.type == "cuda" else 1)
-
-    def _module(self, weights: Weights) -> nn.Module:
-        shape, classes = self.dataset.input_shape, self.dataset.classes
-        module = convert.to_module(self.architecture, shape, classes, weights)
-        return laid_out(module, self._device, self.training.precision)
+    def _evaluation_batch_size(self) -> int:
+        """Images in a batch of an evaluation: more on a GPU, where a small network waits for launches."""
+        return self._small_batch_size * (4 if self.device.type == "cuda" else 1)
 
     @cached_property
-    def _device(self) -> torch.device:
-        return choose_device(self.training.device)
-
-    @cached_property
-    def _images(self) -> tuple[batches.Images, batches.Images]:
-        return batches.load(self.dataset, self.preprocess or Preprocess(), self._device)
+    def _images(self) -> tuple[ImageSplit, ImageSplit]:
+        if self.network.input_shapes != (self.dataset.input_shape,):
+            raise DatasetError(
+                f"data set: it has one input of shape {self.dataset.input_shape}, but {self.network.name} takes "
+                f"{self.network.input_shapes}. Use the data set that the network was made for.",
+                code="wrong_input_shape",
+            )
+        return load_images(self.dataset, self.preprocess or Preprocess(), self.device)
 
     @cached_property
     def _identity(self) -> str:
-        """Digest of architecture, scaling and training images."""
-        settings = (self.architecture.model_dump_json(), (self.preprocess or Preprocess()).model_dump_json())
+        """SHA-256, hex, of network, scaling and training images."""
+        settings = (self.network.identity, (self.preprocess or Preprocess()).model_dump_json())
         images = arrays.digest((self.dataset.x_train, self.dataset.y_train))
         return hashlib.sha256(repr((*settings, images)).encode()).hexdigest()
 
 
-def _masked(weights: Weights, stage: Stage) -> Weights:
-    """``weights`` with the entries that the stage prunes at exactly +0."""
+def _masked(weights: Weights, mask: Mask) -> Weights:
+    """``weights`` with the entries of w_net at exactly +0 for which ``mask``, shape (n,), is False."""
     vector = weights.vector()
-    vector[~stage.keep] = 0  # type: ignore[operator]
+    vector[~mask] = 0
     return weights.with_vector(vector)
-
-
-def _tensors(module: nn.Module, weights: Weights) -> list[Tensor]:
-    """The module's compressible tensors in order of w_net: parameters, and buffers where a user chose some."""
-    state = module.state_dict(keep_vars=True)
-    return [state[name] for name in weights.compressible]
-
-
-def _digest(symbols: Symbols) -> str:
-    labels = [] if symbols.labels is None else [symbols.labels]
-    values = arrays.digest([np.packbits(symbols.keep), *labels, symbols.centroids])
-    return hashlib.sha256(repr((values, symbols.local)).encode()).hexdigest()

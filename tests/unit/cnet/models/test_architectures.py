@@ -10,7 +10,7 @@ import torch
 from cnet.errors import SpecError
 from cnet.models import ARCHITECTURES
 from cnet.models.layers import Chain, Conv, MaxPool
-from cnet.training.assemble import assemble
+from cnet.training.networks.architectures import ArchitectureBuilder
 
 SHAPES = [
     *[
@@ -25,11 +25,19 @@ SHAPES = [
 ]
 
 
+def module_of(name: str, shape: tuple[int, int, int], classes: int, seed: int = 0) -> torch.nn.Module:
+    """The module of an architecture with fresh weights."""
+    builder = ArchitectureBuilder(ARCHITECTURES.create(name), shape, classes)
+    module = builder.build()
+    builder.initialize(module, seed)
+    return module
+
+
 @pytest.mark.parametrize(("name", "shape"), SHAPES)
 def test_listing_equals_the_state_dict(name: str, shape: tuple[int, int, int]) -> None:
     """Names, order and shapes are those of PyTorch."""
     architecture = ARCHITECTURES.create(name)
-    module = assemble(architecture.layers(shape, 7), shape, seed=0)
+    module = module_of(name, shape, 7)
     listed = [(tensor.name, tensor.shape) for tensor in architecture.tensors(shape, 7)]
     assert listed == [(name, tuple(value.shape)) for name, value in module.state_dict().items()]
 
@@ -37,7 +45,7 @@ def test_listing_equals_the_state_dict(name: str, shape: tuple[int, int, int]) -
 @pytest.mark.parametrize(("name", "shape"), SHAPES)
 def test_module_maps_images_to_one_output_a_class(name: str, shape: tuple[int, int, int]) -> None:
     """Training mode, a batch of one: still finite."""
-    module = assemble(ARCHITECTURES.create(name).layers(shape, 7), shape, seed=0).train()
+    module = module_of(name, shape, 7).train()
     outputs = module(torch.rand((1, *shape), generator=torch.Generator().manual_seed(0)))
     assert outputs.shape == (1, 7)
     assert outputs.isfinite().all()
@@ -81,9 +89,8 @@ def test_a_window_larger_than_the_image_is_refused() -> None:
 
 def test_same_seed_gives_the_same_module_and_leaves_the_global_generator_alone() -> None:
     """Fresh weights come from their own generator."""
-    layers = ARCHITECTURES.create("resnet20").layers((1, 8, 8), 4)
     before = torch.get_rng_state()
-    one, two, other = (assemble(layers, (1, 8, 8), seed).state_dict() for seed in (5, 5, 6))
+    one, two, other = (module_of("resnet20", (1, 8, 8), 4, seed).state_dict() for seed in (5, 5, 6))
     assert torch.equal(before, torch.get_rng_state())
     assert all(torch.equal(one[name], two[name]) for name in one)
     assert not torch.equal(one["conv1.weight"], other["conv1.weight"])
@@ -91,8 +98,7 @@ def test_same_seed_gives_the_same_module_and_leaves_the_global_generator_alone()
 
 def test_shortcut_pads_half_of_the_new_channels_on_each_side() -> None:
     """With a body of zeros a block passes the subsampled image on, in the middle channels."""
-    layers = ARCHITECTURES.create("resnet20").layers((1, 8, 8), 4)
-    block = assemble(layers, (1, 8, 8), seed=0).get_submodule("layer2.0").eval()
+    block = module_of("resnet20", (1, 8, 8), 4).get_submodule("layer2.0").eval()
     torch.nn.init.zeros_(block.get_parameter("conv2.weight"))
     images = torch.rand((2, 16, 8, 8), generator=torch.Generator().manual_seed(0))
     outputs = block(images)
@@ -103,6 +109,6 @@ def test_shortcut_pads_half_of_the_new_channels_on_each_side() -> None:
 
 def test_batch_norm_of_a_single_value_uses_running_statistics() -> None:
     """VGG on 8x8 images has maps of one pixel; a batch of one must not stop the training."""
-    module = assemble(ARCHITECTURES.create("vgg16_cifar").layers((1, 8, 8), 3), (1, 8, 8), seed=0).train()
+    module = module_of("vgg16_cifar", (1, 8, 8), 3).train()
     assert module(torch.rand((1, 1, 8, 8))).isfinite().all()
     assert module.get_buffer("features.41.num_batches_tracked").item() == 0

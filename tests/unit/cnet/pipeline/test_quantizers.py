@@ -12,6 +12,7 @@ from cnet.bundle import open_bundle
 from cnet.coding import ENCODERS
 from cnet.measures import label_entropy
 from cnet.reconstruction import Dither
+from cnet.training.networks.architectures import ArchitectureBuilder
 from cnet.training.trainer import Trainer
 from tests.unit.cnet.pipeline.small_jobs import (
     blobs,
@@ -58,7 +59,8 @@ def test_accuracy_is_that_of_the_net_in_the_file(tmp_path: Path, name: str) -> N
     spec = training_spec().resolved()
     assert spec.architecture is not None
     assert spec.training is not None
-    trainer = Trainer(spec.architecture, blobs(), spec.training)
+    network = ArchitectureBuilder.for_dataset(spec.architecture, blobs())
+    trainer = Trainer(network, blobs(), spec.training)
 
     for point, path in zip(outcome.points, outcome.bundles, strict=True):
         assert trainer.evaluate(open_bundle(path).weights()).accuracy == point.accuracy

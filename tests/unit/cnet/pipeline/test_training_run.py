@@ -11,6 +11,7 @@ from cnet.bundle import open_bundle
 from cnet.data import Dataset
 from cnet.errors import ArchitectureMismatchError, CnetError, ConstraintNotMetError, DatasetError
 from cnet.pipeline import Inputs, Outcome, SilentRun, run
+from cnet.training.networks.architectures import ArchitectureBuilder
 from cnet.training.trainer import Trainer
 from tests.unit.cnet.pipeline.small_jobs import (
     Recorder,
@@ -43,7 +44,8 @@ def test_accuracy_is_that_of_the_net_in_the_file(finished: tuple[Outcome, Record
     spec = training_spec().resolved()
     assert spec.architecture is not None
     assert spec.training is not None
-    trainer = Trainer(spec.architecture, blobs(), spec.training)
+    network = ArchitectureBuilder.for_dataset(spec.architecture, blobs())
+    trainer = Trainer(network, blobs(), spec.training)
     for point, path in zip(outcome.points, outcome.bundles, strict=True):
         evaluation = trainer.evaluate(open_bundle(path).weights())
         assert (evaluation.accuracy, evaluation.loss) == (point.accuracy, point.loss)

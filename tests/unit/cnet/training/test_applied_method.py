@@ -16,7 +16,7 @@ from cnet.methods import METHODS, Method, MethodHooks, StepContext
 from cnet.methods.cnet import Cnet
 from cnet.training.applied_method import AppliedMethod
 from cnet.training.config import Optimizer
-from cnet.training.trainer import Stage
+from cnet.training.stage import TrainingStage
 from tests.small_training import Recorder, same_bits, small_trainer, small_training
 
 # Strengths that a training of three small epochs feels.
@@ -31,10 +31,10 @@ def make(name: str) -> Method:
     return METHODS.create(name, **SETTINGS.get(name, {}))
 
 
-def stage(name: str) -> Stage:
+def stage(name: str) -> TrainingStage:
     """Three epochs with momentum, so that a resumed optimizer has something to lose."""
     sgd = Optimizer(name="sgd", learning_rate=0.05, weight_decay=1e-3)
-    return Stage("finetune", small_training(optimizer=sgd), make(name))
+    return TrainingStage("finetune", small_training(optimizer=sgd), make(name))
 
 
 @pytest.mark.parametrize("architecture", ["lenet300_100", "resnet20"])
@@ -44,7 +44,7 @@ def test_a_resumed_training_equals_an_undisturbed_one(name: str, architecture: s
     made = replace(stage(name), training=small_training(epochs=2 if architecture == "resnet20" else 3))
     start = small_trainer(architecture).initial(0)
     undisturbed = small_trainer(architecture).train(start, made)
-    cut = replace(made, state=tmp_path / "state")
+    cut = replace(made, state_file=tmp_path / "state")
     with pytest.raises(StoppedError):
         small_trainer(architecture, observer=Recorder(stop_after=1)).train(start, cut)
     assert same_bits(small_trainer(architecture).train(start, cut), undisturbed)
@@ -57,7 +57,7 @@ def test_pruned_weights_stay_zero_under_every_method(name: str) -> None:
     trainer = small_trainer()
     start = trainer.initial(0)
     keep = np.arange(start.compressible_parameters) % 3 == 0
-    vector = trainer.train(start, replace(stage(name), keep=keep)).vector()
+    vector = trainer.train(start, replace(stage(name), mask=keep)).vector()
     assert not vector[~keep].view(np.uint32).any()
     assert vector[keep].any()
 
@@ -83,7 +83,7 @@ def test_dead_gates_leave_zero_rows() -> None:
     trainer = small_trainer()
     start = trainer.initial(0)
     smallify = METHODS.create("smallify", lambda_=0.5)
-    made = Stage("finetune", small_training(epochs=20, optimizer=Optimizer(learning_rate=0.05)), smallify)
+    made = TrainingStage("finetune", small_training(epochs=20, optimizer=Optimizer(learning_rate=0.05)), smallify)
     first = trainer.train(start, made)["fc1.weight"].values()
     dead = ~first.any(axis=1)
     assert 0 < dead.sum() <= len(first)
@@ -132,7 +132,7 @@ def test_auxiliary_parameters_do_not_decay_and_after_step_is_called_each_step() 
     """Four batches of ten or less in each of three epochs."""
     trainer = small_trainer()
     optimizer = Optimizer(name="sgd", learning_rate=0.1, weight_decay=0.5)
-    made = Stage("finetune", small_training(optimizer=optimizer), Counting())
+    made = TrainingStage("finetune", small_training(optimizer=optimizer), Counting())
     vector = trainer.train(trainer.initial(0), made).vector()
     assert vector[:2].tolist() == [12.0, 1.0]
 
@@ -162,7 +162,7 @@ def test_a_known_gradient_is_added_to_the_tasks() -> None:
     """Also to a weight that the task does not use, and to one that a second step comes to."""
     module = torch.nn.ModuleDict({"used": torch.nn.Linear(3, 2), "unused": torch.nn.Linear(3, 2)})
     weights = {"used.weight": module["used"].weight, "unused.weight": module["unused"].weight}
-    made = Stage("finetune", small_training(), METHODS.create("cnet", lambda_=0.3))
+    made = TrainingStage("finetune", small_training(), METHODS.create("cnet", lambda_=0.3))
     applied = AppliedMethod(made, module, weights)
     applied.begin_epoch(0)
     x = torch.randn(5, 3, generator=torch.Generator().manual_seed(0))

@@ -1,4 +1,4 @@
-"""Order, changes and scaling of batches; the learning rate over time."""
+"""Order, augmentation and scaling of batches."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ import pytest
 import torch
 
 from cnet.training import batches
-from cnet.training.config import Augment, Optimizer, Preprocess, Schedule, Training
-from cnet.training.optimize import learning_rate
+from cnet.training.config import Augment, Preprocess
 from tests.small_training import small_dataset
 
 CPU = torch.device("cpu")
 
 
-def images(preprocess: Preprocess | None = None) -> batches.Images:
+def images(preprocess: Preprocess | None = None) -> batches.ImageSplit:
     """The training split of the small data set: 32 images."""
-    return batches.load(small_dataset(), preprocess or Preprocess(), CPU)[0]
+    return batches.load_images(small_dataset(), preprocess or Preprocess(), CPU)[0]
 
 
 def collect(size: int, augment: Augment | None = None, epoch: int = 0) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """All batches of one epoch."""
-    random = batches.generator(0, "finetune", epoch)
-    return list(batches.epoch_batches(images(), size, augment or Augment(), random))
+    random = batches.epoch_generator(0, "finetune", epoch)
+    return list(batches.random_batches(images(), size, augment or Augment(), random))
 
 
 @pytest.mark.parametrize(("size", "sizes"), [(32, [32]), (31, [16, 16]), (10, [8, 8, 8, 8]), (1, [1] * 32)])
@@ -37,11 +36,11 @@ def test_batches_are_of_even_size_and_hold_every_image_once(size: int, sizes: li
 def test_order_follows_seed_stage_and_epoch() -> None:
     """The same three, the same order; each of them matters."""
     draws = {
-        key: torch.randperm(50, generator=batches.generator(*key)).tolist()
+        key: torch.randperm(50, generator=batches.epoch_generator(*key)).tolist()
         for key in ((0, "a", 0), (1, "a", 0), (0, "b", 0), (0, "a", 1))
     }
     assert len({tuple(order) for order in draws.values()}) == 4
-    assert draws[0, "a", 0] == torch.randperm(50, generator=batches.generator(0, "a", 0)).tolist()
+    assert draws[0, "a", 0] == torch.randperm(50, generator=batches.epoch_generator(0, "a", 0)).tolist()
 
 
 def test_pixels_are_scaled_then_normalised() -> None:
@@ -73,18 +72,3 @@ def test_flipped_images_are_mirrored_left_and_right() -> None:
             source = row[:, :, ::-1].copy() if mirrored else row
             assert originals[source.tobytes()] == label
     assert 5 < flipped < 27
-
-
-def test_rates_of_the_schedules() -> None:
-    """Constant, steps at epochs, cosine to zero, and a straight warm-up before each."""
-    half = Optimizer(learning_rate=0.5)
-    plain = Training(epochs=10, optimizer=half)
-    step = plain.model_copy(update={"schedule": Schedule(name="step", milestones=(3, 6), gamma=0.1)})
-    cosine = plain.model_copy(update={"schedule": Schedule(name="cosine", warmup_epochs=2)})
-    assert {learning_rate(plain, epoch, 0.5) for epoch in range(10)} == {0.5}
-    assert [learning_rate(step, epoch, 0.9) for epoch in (2, 3, 6)] == pytest.approx([0.5, 0.05, 0.005])
-    assert [learning_rate(cosine, epoch, part) for epoch, part in ((0, 0.5), (1, 0.0), (2, 0.0), (6, 0.0))] == (
-        pytest.approx([0.125, 0.25, 0.5, 0.25])
-    )
-    assert 0 < learning_rate(cosine, 9, 0.99) < 1e-4
-    assert 0 < learning_rate(cosine, 0, 0.0) < 1e-3

@@ -12,9 +12,9 @@ from torch.utils._pytree import tree_leaves
 
 from cnet.methods import METHODS, Method, MethodHooks
 from cnet.training.applied_method import AppliedMethod
-from cnet.training.loop import Tally
-from cnet.training.task import Task
-from cnet.training.trainer import Stage
+from cnet.training.loop import EpochTotals
+from cnet.training.stage import TrainingStage
+from cnet.training.tasks import Classification
 from tests.small_training import small_training
 
 META = torch.device("meta")
@@ -50,11 +50,11 @@ def observed(method: Method, layers: int = 1) -> Spy:
         module = nn.Sequential(*blocks, nn.Flatten(), nn.Linear(8 * 16, 4))
         x, y = torch.empty(5, 8, 4, 4), torch.empty(5, dtype=torch.int64)
     weights = {name: value for name, value in module.named_parameters() if value.ndim > 1}
-    applied = AppliedMethod(Stage("finetune", small_training(), method), module, weights)
-    tally = Tally(META)
+    applied = AppliedMethod(TrainingStage("finetune", small_training(), method), module, weights)
+    tally = EpochTotals(META)
     with Spy() as spy:
         outputs = applied.forward(x)
-        tally.add(applied.backward(Task().loss(x, outputs, y)), outputs, y)
+        tally.add(applied.backward(Classification().loss(x, outputs, y)), outputs, y)
     return spy
 
 

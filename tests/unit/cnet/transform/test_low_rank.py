@@ -17,7 +17,8 @@ from cnet.formats import read_checkpoint
 from cnet.models import ARCHITECTURES
 from cnet.pipeline import Inputs, Outcome, SilentRun, run
 from cnet.products import expanded
-from cnet.training import convert
+from cnet.training.networks.architectures import ArchitectureBuilder
+from cnet.training.networks.loaded import LoadedNetwork, fresh_weights
 from cnet.transform.low_rank import LowRank
 from cnet.weights import Selection, Tensor, Weights
 from tests.real_files import real_file
@@ -171,19 +172,20 @@ def test_job_on_weights_alone_stores_factors_and_measures_products(tmp_path: Pat
 
 def test_net_of_factors_computes_what_the_net_of_products_does() -> None:
     """The module has the factors as parameters under their names, and gradients reach them through the product."""
-    architecture = ARCHITECTURES.create("lenet300_100")
-    fresh = convert.initial(convert.fresh(architecture, (1, 6, 6), 4, 0), Selection())
+    builder = ArchitectureBuilder(ARCHITECTURES.create("lenet300_100"), (1, 6, 6), 4)
+    fresh = fresh_weights(builder, 0, Selection())
     after = low_rank(rank=0.3).transformed(fresh)
-    module = convert.to_module(architecture, (1, 6, 6), 4, after)
+    network = LoadedNetwork(builder, after)
+    module = network.module
     images = torch.rand(5, 1, 6, 6, generator=torch.Generator().manual_seed(0))
-    plain = convert.to_module(architecture, (1, 6, 6), 4, expanded(after))
+    plain = LoadedNetwork(builder, expanded(after)).module
 
     assert len(after.products) > 1
     torch.testing.assert_close(module(images), plain(images))
     module(images).sum().backward()
     parameters = dict(module.named_parameters())
     assert all(parameters[name].grad is not None for name in after.compressible)
-    assert convert.from_module(module, after).vector().tobytes() == after.vector().tobytes()
+    assert network.to_weights(after).vector().tobytes() == after.vector().tobytes()
 
 
 LOW_RANK: dict[str, Any] = {"transform": {"name": "low_rank", "rank": 0.3}}

@@ -9,7 +9,7 @@ import torch
 from cnet.methods import METHODS, StepContext
 from cnet.quantize import QUANTIZERS
 from cnet.training.config import Optimizer
-from cnet.training.trainer import Stage
+from cnet.training.stage import TrainingStage
 from tests.small_training import small_trainer, small_training
 
 
@@ -56,8 +56,8 @@ def test_weights_are_clipped_after_a_step_and_the_ends_can_be_left_out() -> None
 def test_training_ends_with_two_values_a_tensor_that_still_classify() -> None:
     """And the quantizer keeps them exactly."""
     trainer = small_trainer()
-    start = trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=10)))
-    made = Stage(
+    start = trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=10)))
+    made = TrainingStage(
         "finetune", small_training(epochs=20, optimizer=Optimizer(learning_rate=0.001)), METHODS.create("binary")
     )
     trained = trainer.train(start, made)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from cnet.methods import METHODS, StepContext
 from cnet.methods.losses.rate import RateHooks, expected_bits
 from cnet.methods.rate import Rate
-from cnet.training.trainer import Stage
+from cnet.training.stage import TrainingStage
 from cnet.weights import Weights
 from tests.small_training import small_trainer, small_training
 
@@ -128,10 +128,10 @@ def entropy(weights: Weights) -> float:
 def test_training_ends_on_the_grid_and_costs_fewer_bits_the_stronger_it_is() -> None:
     """Measured as the entropy of what comes out; a net without it has a value of its own for each weight."""
     trainer = small_trainer()
-    start = trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=10)))
+    start = trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=10)))
     bits = []
     for strength in (0.01, 3.0):
-        made = Stage("finetune", small_training(epochs=20), METHODS.create("rate", lambda_=strength))
+        made = TrainingStage("finetune", small_training(epochs=20), METHODS.create("rate", lambda_=strength))
         trained = trainer.train(start, made)
         assert trainer.evaluate(trained).accuracy >= 90
         for name in trained.compressible:

@@ -12,8 +12,8 @@ from torch.nn import functional
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
 from cnet.training.config import Distill
-from cnet.training.task import Distillation, Distilled, Task
-from cnet.training.trainer import Stage
+from cnet.training.stage import Distillation, TrainingStage
+from cnet.training.tasks import Classification, DistilledClassification
 from tests.small_training import same_bits, small_dataset, small_trainer, small_training
 
 
@@ -33,15 +33,15 @@ def test_loss_is_hintons(temperature: float, share: float) -> None:
     told = (teacher(x) / temperature).softmax(1)
     divergence = (told * (told.log() - (said / temperature).log_softmax(1))).sum(1).mean()
     expected = share * temperature**2 * divergence + (1 - share) * functional.cross_entropy(said, y)
-    task = Distilled(teacher, Distill(temperature=temperature, share=share))
+    task = DistilledClassification(teacher, Distill(temperature=temperature, share=share))
     assert task.loss(x, said, y).item() == pytest.approx(expected.item(), rel=1e-5)
-    assert Task().loss(x, said, y).item() == pytest.approx(functional.cross_entropy(said, y).item())
+    assert Classification().loss(x, said, y).item() == pytest.approx(functional.cross_entropy(said, y).item())
 
 
 def test_the_teacher_is_not_trained_and_hears_itself_as_right() -> None:
     """No gradient reaches it; a student that says the same has no loss."""
     teacher, x, _, y = outputs()
-    loss = Distilled(teacher, Distill(share=1.0)).loss(x, teacher(x).detach().requires_grad_(), y)
+    loss = DistilledClassification(teacher, Distill(share=1.0)).loss(x, teacher(x).detach().requires_grad_(), y)
     loss.backward()
     assert loss.item() == pytest.approx(0, abs=1e-6)
     assert teacher.weight.grad is None
@@ -53,9 +53,11 @@ def test_with_a_share_of_one_labels_are_not_read() -> None:
     dataset = small_dataset()
     # the largest label stays, which the number of outputs follows from
     shuffled = small_trainer(dataset=replace(dataset, y_train=np.roll(dataset.y_train, 1)))
-    teacher = trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=10)))
+    teacher = trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=10)))
     keep = np.abs(teacher.vector()) > 0.08
-    stage = Stage("recover", small_training(), keep=keep, distillation=Distillation(teacher, Distill(share=1.0)))
+    stage = TrainingStage(
+        "recover", small_training(), mask=keep, distillation=Distillation(teacher, Distill(share=1.0))
+    )
     one, two = (t.train(teacher, stage) for t in (trainer, shuffled))
     assert same_bits(one, two)
     symbols = QUANTIZERS.create("kmeans").symbols(one.vector(), keep, 4)
@@ -67,11 +69,11 @@ def test_with_a_share_of_one_labels_are_not_read() -> None:
 def test_distillation_recovers_without_labels() -> None:
     """After pruning, soft outputs alone bring the accuracy back."""
     trainer = small_trainer()
-    teacher = trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=20)))
+    teacher = trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=20)))
     keep = PRUNERS.create("magnitude", scope="layer").keep(teacher, 0.95)
-    pruned = trainer.train(teacher, Stage("recover", small_training(epochs=0), keep=keep))
-    stage = Stage(
-        "recover", small_training(epochs=15), keep=keep, distillation=Distillation(teacher, Distill(share=1.0))
+    pruned = trainer.train(teacher, TrainingStage("recover", small_training(epochs=0), mask=keep))
+    stage = TrainingStage(
+        "recover", small_training(epochs=15), mask=keep, distillation=Distillation(teacher, Distill(share=1.0))
     )
     recovered = trainer.train(teacher, stage)
     assert trainer.evaluate(pruned).accuracy < 90
@@ -82,8 +84,10 @@ def test_another_teacher_is_another_training() -> None:
     """So are another temperature, and none."""
     trainer = small_trainer()
     stages = [
-        Stage("recover", small_training(), distillation=Distillation(trainer.initial(seed), Distill(temperature=heat)))
+        TrainingStage(
+            "recover", small_training(), distillation=Distillation(trainer.initial(seed), Distill(temperature=heat))
+        )
         for seed, heat in ((0, 4.0), (1, 4.0), (0, 2.0))
     ]
-    stages.append(Stage("recover", small_training()))
+    stages.append(TrainingStage("recover", small_training()))
     assert len({stage.identity("x") for stage in stages}) == 4

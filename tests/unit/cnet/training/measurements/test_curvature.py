@@ -10,16 +10,16 @@ from torch.nn import functional
 
 from cnet.errors import TrainingError
 from cnet.observer import Silent
-from cnet.training.batches import Images
-from cnet.training.curvature import fisher_diagonal
+from cnet.training.batches import ImageSplit
+from cnet.training.measurements.curvature import fisher_diagonal
 from tests.small_training import small_trainer
 
 
-def images(count: int) -> Images:
+def images(count: int) -> ImageSplit:
     """Random ones of 1x1x3."""
     x = torch.randn(count, 1, 1, 3, generator=torch.Generator().manual_seed(0))
     one = torch.ones(1, 1, 1)
-    return Images(x, torch.zeros(count, dtype=torch.int64), 0 * one, one)
+    return ImageSplit(x, torch.zeros(count, dtype=torch.int64), 0 * one, one)
 
 
 def test_it_estimates_the_expectation_over_the_nets_own_labels() -> None:

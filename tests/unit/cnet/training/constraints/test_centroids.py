@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from cnet.errors import StoppedError
 from cnet.quantize import QUANTIZERS
 from cnet.symbols import Symbols
-from cnet.training.centroids import Shared, Sums, sorted_symbols
 from cnet.training.config import Optimizer
-from cnet.training.trainer import Stage, Trainer
+from cnet.training.constraints.centroids import LabelSums, SharedCentroids, sorted_symbols
+from cnet.training.stage import TrainingStage
+from cnet.training.trainer import Trainer
 from cnet.weights import Weights
 from tests.small_training import Recorder, coarse, small_trainer, small_training
 
@@ -28,7 +29,7 @@ SETTINGS = [
 
 def trained_net(trainer: Trainer) -> Weights:
     """A few epochs from scratch."""
-    return trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=3)))
+    return trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=3)))
 
 
 @pytest.mark.parametrize("optimizer", SETTINGS)
@@ -37,7 +38,7 @@ def test_centroids_move_and_labels_stay(optimizer: Optimizer) -> None:
     trainer = small_trainer()
     net = trained_net(trainer)
     symbols = coarse(net)
-    stage = Stage("centroids", small_training(optimizer=optimizer))
+    stage = TrainingStage("centroids", small_training(optimizer=optimizer))
     tuned, moved = trainer.train_centroids(net, symbols, stage)
     on_train = replace(trainer, dataset=replace(trainer.dataset, x_test=trainer.dataset.x_train))
     assert np.array_equal(tuned.vector(), moved.vector())
@@ -56,10 +57,10 @@ def test_what_is_worse_is_not_returned() -> None:
     trainer = small_trainer(observer=observer)
     net = trained_net(trainer)
     symbols = coarse(net)
-    for decay, words in ((0.0, "no better"), (10.0, "diverged")):
+    for decay, words in ((0.0, "no lower loss"), (10.0, "diverged")):
         wild = Optimizer(name="sgd", learning_rate=1000.0, weight_decay=decay)
         training = small_training(optimizer=wild)
-        tuned, moved = trainer.train_centroids(net, symbols, Stage("centroids", training))
+        tuned, moved = trainer.train_centroids(net, symbols, TrainingStage("centroids", training))
         assert moved is symbols
         assert np.array_equal(tuned.vector(), symbols.vector())
         assert words in observer.lines[-1]
@@ -70,7 +71,9 @@ def test_a_grid_stays_and_the_rest_is_trained_around_it() -> None:
     trainer = small_trainer()
     net = trained_net(trainer)
     symbols = coarse(net)
-    tuned, same = trainer.train_centroids(net, symbols, Stage("centroids", small_training(), fixed=True))
+    tuned, same = trainer.train_centroids(
+        net, symbols, TrainingStage("centroids", small_training(), freeze_centroids=True)
+    )
     on_train = replace(trainer, dataset=replace(trainer.dataset, x_test=trainer.dataset.x_train))
     assert same is symbols
     assert tuned.vector().tobytes() == symbols.vector().tobytes()
@@ -84,7 +87,9 @@ def test_a_grid_with_nothing_around_it_is_left_alone() -> None:
     trainer = small_trainer()
     net = replace(trainer.initial(0), compressible=tuple(tensor.name for tensor in trainer.initial(0)))
     symbols = coarse(net)
-    tuned, same = trainer.train_centroids(net, symbols, Stage("centroids", small_training(), fixed=True))
+    tuned, same = trainer.train_centroids(
+        net, symbols, TrainingStage("centroids", small_training(), freeze_centroids=True)
+    )
     assert same is symbols
     assert np.array_equal(tuned.vector(), symbols.vector())
 
@@ -95,7 +100,7 @@ def test_kept_values_without_labels_are_left_alone() -> None:
     net = trainer.initial(0)
     keep = np.abs(net.vector()) > 0.1
     symbols = Symbols(keep, None, net.vector()[keep])
-    tuned, same = trainer.train_centroids(net, symbols, Stage("centroids", small_training()))
+    tuned, same = trainer.train_centroids(net, symbols, TrainingStage("centroids", small_training()))
     assert same is symbols
     assert np.array_equal(tuned.vector(), np.where(keep, net.vector(), 0))
 
@@ -105,7 +110,7 @@ def test_a_net_with_everything_pruned_has_no_centroids_to_train() -> None:
     trainer = small_trainer()
     net = trainer.initial(0)
     empty = Symbols(np.zeros(net.compressible_parameters, np.bool_), np.zeros(0, np.uint8), np.zeros(0, np.float32))
-    tuned, same = trainer.train_centroids(net, empty, Stage("centroids", small_training()))
+    tuned, same = trainer.train_centroids(net, empty, TrainingStage("centroids", small_training()))
     assert same is empty
     assert not tuned.vector().any()
 
@@ -115,8 +120,10 @@ def test_a_resumed_training_of_centroids_equals_an_undisturbed_one(tmp_path: Pat
     """The centroids, and what is trained with or around them, are part of the saved state."""
     net = trained_net(small_trainer("resnet20"))
     symbols = coarse(net)
-    stage = Stage("centroids", small_training(epochs=2), state=tmp_path / "state.pt", fixed=fixed)
-    whole, expected = small_trainer("resnet20").train_centroids(net, symbols, replace(stage, state=None))
+    stage = TrainingStage(
+        "centroids", small_training(epochs=2), state_file=tmp_path / "state.pt", freeze_centroids=fixed
+    )
+    whole, expected = small_trainer("resnet20").train_centroids(net, symbols, replace(stage, state_file=None))
     with pytest.raises(StoppedError):
         small_trainer("resnet20", observer=Recorder(stop_after=1)).train_centroids(net, symbols, stage)
     observer = Recorder()
@@ -133,7 +140,7 @@ def test_gradient_is_the_sum_over_members_by_their_number() -> None:
     symbols = Symbols(
         np.array([1, 1, 0, 1, 1, 1], np.bool_), np.array([0, 1, 1, 1, 0], np.uint8), np.array([-1.0, 2.0], np.float32)
     )
-    shared = Shared([one, two], symbols)
+    shared = SharedCentroids([one, two], symbols)
     assert one.tolist() == [[-1, 2], [0, 2]]
     assert two.tolist() == [[2, -1]]
     one.grad = torch.tensor([[1.0, 2.0], [100.0, 3.0]])
@@ -151,7 +158,7 @@ def test_sums_by_label_are_those_of_bincount(seed: int, count: int, entries: int
     random = np.random.default_rng(seed)
     labels = random.choice(count + 1, entries, p=random.dirichlet(np.full(count + 1, 0.3)))
     values = random.standard_normal(entries)
-    sums = Sums(labels, count, torch.device("cpu"))(torch.from_numpy(values))
+    sums = LabelSums(labels, count, torch.device("cpu"))(torch.from_numpy(values))
     expected = np.bincount(labels, values, minlength=count + 1)[:count]
     np.testing.assert_allclose(sums.numpy(), expected, rtol=1e-9, atol=1e-9)
 
@@ -193,11 +200,13 @@ def test_dither_stays_while_centroids_move() -> None:
     symbols = QUANTIZERS.create("universal", step=1.5).symbols(vector, keep, None)
     tensors = [torch.zeros(net[name].shape) for name in net.compressible]
 
-    Shared(tensors, symbols)
+    SharedCentroids(tensors, symbols)
     flat = torch.cat([part.reshape(-1) for part in tensors]).numpy()
     np.testing.assert_allclose(flat, symbols.vector(), atol=1e-6)
 
-    tuned, moved = trainer.train_centroids(net, symbols, Stage("centroids", small_training(optimizer=SETTINGS[0])))
+    tuned, moved = trainer.train_centroids(
+        net, symbols, TrainingStage("centroids", small_training(optimizer=SETTINGS[0]))
+    )
     on_train = replace(trainer, dataset=replace(trainer.dataset, x_test=trainer.dataset.x_train))
     assert moved.local == symbols.local
     assert moved.labels is not None
@@ -217,4 +226,4 @@ def test_centroids_that_rows_scale_are_refused() -> None:
     )
 
     with pytest.raises(ValueError, match="scales"):
-        Shared([torch.zeros(2, 3)], symbols)
+        SharedCentroids([torch.zeros(2, 3)], symbols)

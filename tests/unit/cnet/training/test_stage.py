@@ -15,18 +15,23 @@ from cnet.methods import METHODS, StepContext
 from cnet.methods.cnet import Cnet
 from cnet.methods.losses.cnet import CnetHooks
 from cnet.prune import PRUNERS, Gradual
-from cnet.training.gradual import Growing, Rise
-from cnet.training.trainer import Stage
+from cnet.training.constraints import GrowingMask
+from cnet.training.stage import GradualPruning, TrainingStage
 from tests.small_training import Recorder, same_bits, small_trainer, small_training
 
 
-def stage(sparsity: float = 0.9, **given: Any) -> Stage:
+def stage(sparsity: float = 0.9, **given: Any) -> TrainingStage:
     """Four epochs in which sparsity rises, with the compressibility loss on."""
     pruner = PRUNERS.create("magnitude", gradual=Gradual(epochs=4, steps=6))
-    return Stage(
+    return TrainingStage(
         "prune",
         small_training(epochs=4),
-        **{"method": METHODS.create("cnet", lambda_=0.01), "rise": Rise(pruner, sparsity), "held": 3, **given},
+        **{
+            "method": METHODS.create("cnet", lambda_=0.01),
+            "gradual_pruning": GradualPruning(pruner, sparsity),
+            "method_frozen_at": 3,
+            **given,
+        },
     )
 
 
@@ -53,10 +58,10 @@ def test_what_is_pruned_stays_pruned() -> None:
         keep[np.argsort(np.abs(vector), kind="stable")[dropped:]] = True
         return keep
 
-    growing = Growing([weight], draw, gradual)
+    growing = GrowingMask([weight], draw, gradual)
     before, counts = np.ones(200, np.bool_), []
     for step in range(20):
-        growing.at(step / 20)
+        growing.advance(step / 20)
         with torch.no_grad():
             weight += 0.3
         growing.after_step()
@@ -72,11 +77,11 @@ def test_what_is_pruned_stays_pruned() -> None:
 @pytest.mark.parametrize(("method", "pruner"), [("cnet", "magnitude"), ("smallify", "magnitude"), ("cnet", "obd")])
 def test_a_resumed_training_equals_an_undisturbed_one(method: str, pruner: str, after: int, tmp_path: Path) -> None:
     """The mask survives, in the rise and after it; curvatures are measured again as they were."""
-    rise = Rise(PRUNERS.create(pruner, gradual=Gradual(epochs=4, steps=6)), 0.9)
-    made = stage(method=METHODS.create(method), rise=rise)
+    rise = GradualPruning(PRUNERS.create(pruner, gradual=Gradual(epochs=4, steps=6)), 0.9)
+    made = stage(method=METHODS.create(method), gradual_pruning=rise)
     start = small_trainer().initial(0)
     undisturbed = small_trainer().train(start, made)
-    cut = replace(made, state=tmp_path / "state")
+    cut = replace(made, state_file=tmp_path / "state")
     with pytest.raises(StoppedError):
         small_trainer(observer=Recorder(stop_after=after)).train(start, cut)
     assert same_bits(small_trainer().train(start, cut), undisturbed)
@@ -88,10 +93,10 @@ def test_another_sparsity_is_another_training() -> None:
     pruner = PRUNERS.create("magnitude", gradual=Gradual(epochs=4, steps=7))
     others = [
         stage(0.8),
-        replace(made, rise=Rise(pruner, 0.9)),
-        replace(made, rise=Rise(PRUNERS.create("obd", gradual=Gradual(epochs=4, steps=6)), 0.9)),
-        replace(made, held=4),
-        replace(made, rise=None),
+        replace(made, gradual_pruning=GradualPruning(pruner, 0.9)),
+        replace(made, gradual_pruning=GradualPruning(PRUNERS.create("obd", gradual=Gradual(epochs=4, steps=6)), 0.9)),
+        replace(made, method_frozen_at=4),
+        replace(made, gradual_pruning=None),
     ]
     assert len({made.identity("x"), *(other.identity("x") for other in others)}) == 6
 

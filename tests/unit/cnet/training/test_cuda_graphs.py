@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from torch.nn import Parameter
 
 from cnet.errors import StoppedError
 from cnet.methods import METHODS
-from cnet.models import ARCHITECTURES
-from cnet.training.applied_method import AppliedMethod
 from cnet.training.config import Optimizer
-from cnet.training.loop import Tally
-from cnet.training.replay import Action, Replayed, Steps
-from cnet.training.trainer import Stage, Trainer
+from cnet.training.cuda_graphs import Action, RecordingStepRunner, no_recorder
+from cnet.training.loop import EpochTotals
+from cnet.training.stage import TrainingStage
+from cnet.training.trainer import Trainer
 from tests.small_training import Recorder, coarse, same_bits, small_dataset, small_trainer, small_training
 
 STEADY = [name for name in METHODS.names() if METHODS.create(name).hooks().recordable]
@@ -65,28 +63,22 @@ class Stencils:
         return again
 
 
-@dataclass(frozen=True, eq=False)
-class Replaying(Trainer):
-    """A trainer that records on the CPU."""
+def replaying(architecture: str, *, fails: bool = False, observer: Recorder | None = None) -> Trainer:
+    """A small trainer that records its steps, on the CPU."""
 
-    fails: bool = False
+    def stencils(device: torch.device, parameters: Sequence[Parameter]) -> Stencils:
+        del device
+        return Stencils(parameters, fails=fails)
 
-    def _steps(self, module: nn.Module, method: AppliedMethod, stage: Stage) -> Steps:
-        del stage
-        parameters = (*module.parameters(), *method.parameters())
-        return Replayed(Stencils(parameters, fails=self.fails), parameters, self.observer.log)  # type: ignore[arg-type]
+    return small_trainer(architecture, observer=observer or Recorder(), graph_recorder=stencils)
 
 
-def replaying(architecture: str, *, fails: bool = False, observer: Recorder | None = None) -> Replaying:
-    """A small one."""
-    net = ARCHITECTURES.create(architecture)
-    return Replaying(net, small_dataset(), small_training(), observer=observer or Recorder(), fails=fails)
-
-
-def stage(name: str) -> Stage:
+def stage(name: str) -> TrainingStage:
     """Momentum and a mask, so that gradients are changed in place."""
     made = METHODS.create(name, **({"lambda_": 0.5} if name == "cnet" else {}))
-    return Stage("finetune", small_training(epochs=2, optimizer=Optimizer(name="sgd", learning_rate=0.05)), made)
+    return TrainingStage(
+        "finetune", small_training(epochs=2, optimizer=Optimizer(name="sgd", learning_rate=0.05)), made
+    )
 
 
 @pytest.mark.parametrize("architecture", ["lenet300_100", "resnet20"])
@@ -96,7 +88,7 @@ def test_replayed_steps_give_the_same_bits(name: str, architecture: str) -> None
     seen, expected = Recorder(), Recorder()
     plain = small_trainer(architecture, observer=expected)
     start = plain.initial(0)
-    masked = replace(stage(name), keep=np.arange(start.compressible_parameters) % 3 > 0)
+    masked = replace(stage(name), mask=np.arange(start.compressible_parameters) % 3 > 0)
     assert same_bits(replaying(architecture, observer=seen).train(start, masked), plain.train(start, masked))
     assert seen.metrics == expected.metrics
 
@@ -105,20 +97,20 @@ def test_each_epoch_runs_a_step_of_each_shape_then_records_and_replays() -> None
     """And copies the batch to where the recorded step reads."""
     weight = Parameter(torch.zeros(2))
     stencils = Stencils([weight])
-    steps = Replayed(stencils, [weight], print)  # type: ignore[arg-type]
+    steps = RecordingStepRunner(stencils, [weight], print)
     got = []
 
     def work(x: torch.Tensor, y: torch.Tensor) -> None:
         weight.grad = x.sum(0) * y.sum()
 
     for _ in range(2):
-        steps.begin(work)
+        steps.begin_epoch(work)
         for count in (3, 3, 2, 3, 2):
             x = torch.randn(count, 2)
             steps(x, torch.arange(count))
             assert weight.grad is not None
             got.append(torch.equal(weight.grad, x.sum(0) * sum(range(count))))
-        steps.end()
+        steps.end_epoch()
     epoch = ["run", "record", "replay", "run", "replay", "record", "replay", "forget"]
     assert stencils.calls == 2 * epoch
     assert all(got)
@@ -134,13 +126,13 @@ def test_what_cannot_be_recorded_is_run() -> None:
     start = plain.initial(0)
     failing = replaying("resnet20", fails=True, observer=observer)
     assert same_bits(failing.train(start, stage("cnet")), plain.train(start, stage("cnet")))
-    assert observer.lines == ["steps are not recorded as CUDA graphs: this cannot be recorded"]
+    assert observer.lines == ["finetune: training steps are not recorded as CUDA graphs: this cannot be recorded"]
 
 
 def test_a_resumed_training_of_replayed_steps_equals_an_undisturbed_one(tmp_path: Path) -> None:
     """The first epoch after the resume records as it would have."""
     start = small_trainer("resnet20").initial(0)
-    kept = replace(stage("cnet"), state=tmp_path / "state")
+    kept = replace(stage("cnet"), state_file=tmp_path / "state")
     with pytest.raises(StoppedError):
         replaying("resnet20", observer=Recorder(stop_after=1)).train(start, kept)
     resumed = replaying("resnet20").train(start, kept)
@@ -150,9 +142,9 @@ def test_a_resumed_training_of_replayed_steps_equals_an_undisturbed_one(tmp_path
 def test_centroids_are_trained_by_replayed_steps() -> None:
     """Their gradient is gathered from the weights' after each replay, which leaves the weights none."""
     plain = small_trainer()
-    net = plain.train(plain.initial(0), Stage("baseline", small_training()))
+    net = plain.train(plain.initial(0), TrainingStage("baseline", small_training()))
     symbols = coarse(net)
-    tuned = Stage("centroids", small_training())
+    tuned = TrainingStage("centroids", small_training())
     _, expected = plain.train_centroids(net, symbols, tuned)
     _, moved = replaying("lenet300_100").train_centroids(net, symbols, tuned)
     assert not np.array_equal(moved.centroids, symbols.centroids)
@@ -163,9 +155,9 @@ def test_centroids_are_trained_by_replayed_steps() -> None:
 def test_what_is_not_compressible_is_trained_by_replayed_steps(architecture: str) -> None:
     """Around a grid: the gradients of the weights, which nothing moves, pile up in no replay."""
     plain = small_trainer(architecture)
-    net = plain.train(plain.initial(0), Stage("baseline", small_training()))
+    net = plain.train(plain.initial(0), TrainingStage("baseline", small_training()))
     symbols = coarse(net)
-    around = Stage("centroids", small_training(), fixed=True)
+    around = TrainingStage("centroids", small_training(), freeze_centroids=True)
     expected, _ = plain.train_centroids(net, symbols, around)
     found, same = replaying(architecture).train_centroids(net, symbols, around)
     assert same is symbols
@@ -181,7 +173,7 @@ def test_methods_that_change_within_an_epoch_are_not_recorded() -> None:
 
 def test_a_step_leaves_its_traces_in_tensors_alone() -> None:
     """A replay runs no Python: what a step counted in a number would be lost."""
-    tally = Tally(torch.device("cpu"))
+    tally = EpochTotals(torch.device("cpu"))
     before = {name: value.clone() for name, value in vars(tally).items()}
     tally.add(torch.tensor(0.5), torch.eye(3), torch.tensor([0, 1, 1]))
     assert all(isinstance(value, torch.Tensor) for value in vars(tally).values())
@@ -191,7 +183,9 @@ def test_a_step_leaves_its_traces_in_tensors_alone() -> None:
 
 def _trained(name: str, *, replay: bool) -> tuple[list[np.ndarray], Recorder]:
     observer = Recorder()
-    trainer = small_trainer("resnet20", dataset=small_dataset(200), observer=observer, replay=replay)
+    trainer = small_trainer(
+        "resnet20", dataset=small_dataset(200), observer=observer, **({} if replay else {"graph_recorder": no_recorder})
+    )
     return [tensor.values() for tensor in trainer.train(trainer.initial(0), stage(name))], observer
 
 

@@ -9,8 +9,8 @@ import torch
 
 from cnet.methods import METHODS
 from cnet.training.config import Optimizer
-from cnet.training.recover import Pinned
-from cnet.training.trainer import Stage
+from cnet.training.constraints import FixedMask
+from cnet.training.stage import TrainingStage
 from cnet.weights import Selection, Weights
 from tests.small_training import Recorder, small_trainer, small_training
 
@@ -35,7 +35,7 @@ def test_pruned_weights_end_as_positive_zeros(optimizer: Optimizer) -> None:
     trainer = small_trainer()
     start = trainer.initial(0)
     keep = half(start)
-    stage = Stage("recover", small_training(optimizer=optimizer), METHODS.create("cnet"), keep)
+    stage = TrainingStage("recover", small_training(optimizer=optimizer), METHODS.create("cnet"), keep)
     vector = trainer.train(start, stage).vector()
     assert not vector[~keep].view(np.uint32).any()
     assert (vector[keep] != start.vector()[keep]).mean() > 0.9
@@ -46,7 +46,7 @@ def test_pruned_weights_are_zero_after_every_step_and_gather_no_momentum() -> No
     module = torch.nn.Linear(6, 3)
     weight = module.weight
     keep = np.arange(18) % 3 == 0
-    pinned = Pinned([weight], keep)
+    pinned = FixedMask([weight], keep)
     optimizer = torch.optim.SGD(pinned.parameters(module), lr=0.1, momentum=0.9, weight_decay=0.1)
     for _ in range(5):
         optimizer.zero_grad()
@@ -62,11 +62,11 @@ def test_pruned_weights_are_zero_after_every_step_and_gather_no_momentum() -> No
 def test_recovery_regains_accuracy() -> None:
     """Pruning hurts, training what is left heals."""
     trainer = small_trainer()
-    trained = trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=15)))
+    trained = trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=15)))
     magnitude = np.abs(trained.vector())
     keep = magnitude > np.quantile(magnitude, 0.97)
-    pruned = trainer.train(trained, Stage("recover", small_training(epochs=0), keep=keep))
-    recovered = trainer.train(trained, Stage("recover", small_training(epochs=10), keep=keep))
+    pruned = trainer.train(trained, TrainingStage("recover", small_training(epochs=0), mask=keep))
+    recovered = trainer.train(trained, TrainingStage("recover", small_training(epochs=10), mask=keep))
     assert trainer.evaluate(recovered).loss < trainer.evaluate(pruned).loss
     assert trainer.evaluate(recovered).accuracy >= trainer.evaluate(pruned).accuracy
 
@@ -76,7 +76,7 @@ def test_no_epochs_prune_and_leave_the_rest() -> None:
     trainer = small_trainer()
     start = trainer.initial(0)
     keep = half(start)
-    pruned = trainer.train(start, Stage("recover", small_training(epochs=0), keep=keep))
+    pruned = trainer.train(start, TrainingStage("recover", small_training(epochs=0), mask=keep))
     assert np.array_equal(pruned.vector(), np.where(keep, start.vector(), 0))
 
 
@@ -86,8 +86,8 @@ def test_all_or_nothing_kept(share: float) -> None:
     trainer = small_trainer()
     start = trainer.initial(0)
     keep = np.full(start.compressible_parameters, bool(share))
-    trained = trainer.train(start, Stage("recover", small_training(epochs=1), keep=keep))
-    free = trainer.train(start, Stage("recover", small_training(epochs=1)))
+    trained = trainer.train(start, TrainingStage("recover", small_training(epochs=1), mask=keep))
+    free = trainer.train(start, TrainingStage("recover", small_training(epochs=1)))
     assert np.array_equal(trained.vector(), free.vector() if share else np.zeros_like(start.vector()))
 
 
@@ -96,7 +96,7 @@ def test_buffers_can_be_pruned_too() -> None:
     trainer = small_trainer("resnet20", selection=Selection(include=("*.running_mean",)))
     start = trainer.initial(0)
     keep = np.zeros(start.compressible_parameters, np.bool_)
-    trained = trainer.train(start, Stage("recover", small_training(epochs=1), keep=keep))
+    trained = trainer.train(start, TrainingStage("recover", small_training(epochs=1), mask=keep))
     assert not trained["bn1.running_mean"].data.any()
     assert trained["bn1.running_var"].data.any()
 
@@ -106,5 +106,5 @@ def test_loop_speaks_of_its_stage() -> None:
     observer = Recorder()
     trainer = small_trainer(observer=observer)
     start = trainer.initial(0)
-    trainer.train(start, Stage("recover", small_training(epochs=1), keep=half(start)))
+    trainer.train(start, TrainingStage("recover", small_training(epochs=1), mask=half(start)))
     assert {row["phase"] for row in observer.metrics} == {"recover"}

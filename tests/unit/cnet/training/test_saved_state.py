@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +10,9 @@ import pytest
 
 from cnet.errors import StoppedError
 from cnet.methods import METHODS
-from cnet.training import state
 from cnet.training.config import Augment, Optimizer, Preprocess, Schedule
-from cnet.training.trainer import Stage
+from cnet.training.saved_state import SavedState, load_state, save_state
+from cnet.training.stage import TrainingStage
 from tests.small_training import Recorder, same_bits, small_dataset, small_trainer, small_training
 
 OPTIMIZERS = [
@@ -32,9 +31,9 @@ def test_a_resumed_training_equals_an_undisturbed_one(optimizer: Optimizer, afte
         optimizer=optimizer, schedule=Schedule(name="cosine", warmup_epochs=1), augment=Augment(shift=1)
     )
     method = METHODS.create("cnet", ramp={"start": 0.01, "step": 0.01})
-    stage = Stage("finetune", training, method, state=tmp_path / "state" / "finetune.pt")
+    stage = TrainingStage("finetune", training, method, state_file=tmp_path / "state" / "finetune.pt")
     start = small_trainer().initial(0)
-    undisturbed = small_trainer().train(start, replace(stage, state=None))
+    undisturbed = small_trainer().train(start, replace(stage, state_file=None))
     with pytest.raises(StoppedError):
         small_trainer(observer=Recorder(stop_after=after)).train(start, stage)
     observer = Recorder()
@@ -47,17 +46,17 @@ def test_a_resumed_masked_training_of_a_net_with_batch_norm_is_equal_too(tmp_pat
     """Running statistics and masks survive."""
     start = small_trainer("resnet20").initial(0)
     keep = np.abs(start.vector()) > 0.05
-    stage = Stage("recover", small_training(epochs=2), keep=keep, state=tmp_path / "recover.pt")
+    stage = TrainingStage("recover", small_training(epochs=2), mask=keep, state_file=tmp_path / "recover.pt")
     with pytest.raises(StoppedError):
         small_trainer("resnet20", observer=Recorder(stop_after=1)).train(start, stage)
     resumed = small_trainer("resnet20").train(start, stage)
-    assert same_bits(resumed, small_trainer("resnet20").train(start, replace(stage, state=None)))
+    assert same_bits(resumed, small_trainer("resnet20").train(start, replace(stage, state_file=None)))
 
 
 def test_a_finished_training_is_not_done_again(tmp_path: Path) -> None:
     """Its state holds the result."""
     trainer = small_trainer()
-    stage = Stage("finetune", small_training(), state=tmp_path / "state.pt")
+    stage = TrainingStage("finetune", small_training(), state_file=tmp_path / "state.pt")
     first = trainer.train(trainer.initial(0), stage)
     observer = Recorder()
     assert same_bits(small_trainer(observer=observer).train(trainer.initial(0), stage), first)
@@ -69,7 +68,7 @@ def test_a_state_of_another_training_is_not_taken_up(change: str, tmp_path: Path
     """Whatever the result depends on is part of the state's identity."""
     trainer = small_trainer()
     start = trainer.initial(0)
-    stage = Stage("finetune", small_training(epochs=1), state=tmp_path / "state.pt")
+    stage = TrainingStage("finetune", small_training(epochs=1), state_file=tmp_path / "state.pt")
     trainer.train(start, stage)
     observer = Recorder()
     changed = small_trainer(observer=observer)
@@ -80,7 +79,7 @@ def test_a_state_of_another_training_is_not_taken_up(change: str, tmp_path: Path
     elif change == "method":
         stage = replace(stage, method=METHODS.create("cnet"))
     elif change == "keep":
-        stage = replace(stage, keep=np.ones(start.compressible_parameters, np.bool_))
+        stage = replace(stage, mask=np.ones(start.compressible_parameters, np.bool_))
     elif change == "name":
         stage = replace(stage, name="recover")
     elif change == "data":
@@ -88,41 +87,47 @@ def test_a_state_of_another_training_is_not_taken_up(change: str, tmp_path: Path
     else:
         changed = replace(changed, preprocess=Preprocess(mean=(0.5,)))
     changed.train(start, stage)
-    assert observer.lines == [f"{stage.name}: the saved state is of another training: starting this one anew"]
+    assert observer.lines == [
+        f"{stage.name}: the saved state belongs to another training; this training starts from its first epoch"
+    ]
 
 
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 not a state", None])
 def test_a_damaged_state_is_ignored(damage: bytes | None, tmp_path: Path) -> None:
     """Empty, foreign or cut: the stage starts anew, says so, and ends the same."""
     trainer = small_trainer()
-    stage = Stage("finetune", small_training(epochs=1), state=tmp_path / "state.pt")
+    stage = TrainingStage("finetune", small_training(epochs=1), state_file=tmp_path / "state.pt")
     expected = trainer.train(trainer.initial(0), stage)
     whole = (tmp_path / "state.pt").read_bytes()
     (tmp_path / "state.pt").write_bytes(whole[: len(whole) // 2] if damage is None else damage)
     observer = Recorder()
     assert same_bits(small_trainer(observer=observer).train(trainer.initial(0), stage), expected)
-    assert observer.lines == ["finetune: the saved state of this training is damaged: starting it anew"]
+    assert observer.lines == [
+        "finetune: the saved state of this training is damaged; the training starts again from its first epoch"
+    ]
 
 
-def test_a_full_disk_is_named_and_leaves_the_former_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is the system's own, the file is the last whole one, and nothing else is left."""
-    file = tmp_path / "state.pt"
-    state.save(file, "a", state.Progress(1, {}, {}, {}, {}))
+def test_a_state_that_cannot_be_written_is_an_error_and_leaves_no_draft(tmp_path: Path) -> None:
+    """The error is the system's own; a folder lies where the file should be."""
+    folder = tmp_path / "state.pt"
+    folder.mkdir()
+    with pytest.raises(OSError, match=r"state\.pt"):
+        save_state(folder, "a", SavedState(1, {}, {}, {}, {}))
+    assert list(tmp_path.iterdir()) == [folder]
 
-    def full(_descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, "no space left")
 
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="no space left"):
-        state.save(file, "a", state.Progress(2, {}, {}, {}, {}))
-    found = state.load(file, "a", print)
-    assert found is not None
-    assert found.epochs == 1
-    assert list(tmp_path.iterdir()) == [file]
+def test_a_newer_state_replaces_the_former_one(tmp_path: Path) -> None:
+    """Read back as it was saved."""
+    file = tmp_path / "new folder" / "state.pt"
+    for epochs in (1, 2):
+        save_state(file, "a", SavedState(epochs, {}, {}, {"step": epochs}, {}))
+    state = load_state(file, "a", print)
+    assert state is not None
+    assert (state.epochs, state.constraint) == (2, {"step": 2})
 
 
 def test_saving_leaves_one_file(tmp_path: Path) -> None:
     """No temporary file stays behind."""
     trainer = small_trainer()
-    trainer.train(trainer.initial(0), Stage("finetune", small_training(), state=tmp_path / "state.pt"))
+    trainer.train(trainer.initial(0), TrainingStage("finetune", small_training(), state_file=tmp_path / "state.pt"))
     assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]

@@ -1,4 +1,4 @@
-"""Batch norm after a net was changed: statistics measured anew, or merged into scale and shift."""
+"""Batch normalization after a network was changed: statistics measured again, or merged into scale and shift."""
 
 from __future__ import annotations
 
@@ -10,50 +10,57 @@ from torch import nn
 
 from cnet import dtypes
 from cnet.observer import Observer, check_stop
-from cnet.training.batches import Images, epoch_batches, generator
+from cnet.training.batches import ImageSplit, epoch_generator, random_batches
 from cnet.training.config import Augment
 from cnet.weights import Weights
 
-_BATCHES = 64
+_MAX_BATCHES = 64
 
 
-def reestimate(module: nn.Module, images: Images, batch_size: int, observer: Observer) -> bool:
-    """Replace running means and variances by the averages over up to 64 batches of training images.
+def measure_statistics(module: nn.Module, images: ImageSplit, batch_size: int, observer: Observer) -> bool:
+    """Replace running means and variances by their averages over up to 64 batches of training images.
 
-    Batches are drawn at random, without augmentation, the same at each call; the counter of batches stays.
+    Batches are drawn at random without augmentation, the same at each call. The counters of batches stay as they are.
 
     Returns:
-        Whether there is any batch norm.
+        Whether the module has any batch normalization.
 
     Raises:
-        StoppedError: the observer asks to stop; statistics are incomplete then.
+        StoppedError: the observer asks to stop; the statistics are then incomplete.
 
     """
     norms = [norm for _, norm in _norms(module)]
     if not norms:
         return False
     counters = [None if n.num_batches_tracked is None else n.num_batches_tracked.clone() for n in norms]
+    momenta = [norm.momentum for norm in norms]
     module.eval()
     for norm in norms:
         norm.reset_running_stats()
         norm.momentum = None  # a plain average
         norm.train()
-    batches = epoch_batches(images, batch_size, Augment(), generator(0, "batch norm", 0))
+    batches = random_batches(images, batch_size, Augment(), epoch_generator(0, "batch norm", 0))
     with torch.no_grad():
-        for (x, _), _ in zip(batches, range(_BATCHES), strict=False):
+        for (x, _), _ in zip(batches, range(_MAX_BATCHES), strict=False):
             check_stop(observer)
             module(x)
-    for norm, counter in zip(norms, counters, strict=True):
+    for norm, counter, momentum in zip(norms, counters, momenta, strict=True):
+        norm.momentum = momentum
         if counter is not None and norm.num_batches_tracked is not None:
             norm.num_batches_tracked.copy_(counter)
     return True
 
 
-def merged(weights: Weights, module: nn.Module) -> Weights:
-    """The same function with all running means 0 and variances 1: scale and shift take them in.
+def merge_statistics(weights: Weights, module: nn.Module) -> Weights:
+    """Weights of the same function in which all running means are 0 and variances 1: scale and shift contain them.
 
-    Means and variances then cost a file next to nothing. Computed in float64 and rounded to the tensors' own types.
-    Norms of which a tensor is compressible are left alone. For a net that is not trained any more.
+    Constant means and variances need almost no bytes in a bundle. Computed in float64 and rounded to the tensors' own
+    types. A normalization with a compressible tensor is left as it is. For networks that are not trained any more.
+
+    Args:
+        weights: all tensors of the network.
+        module: a module of the network; only names and ``eps`` of its normalizations are read.
+
     """
     arrays = {}
     for name, norm in _norms(module):
@@ -71,7 +78,7 @@ def merged(weights: Weights, module: nn.Module) -> Weights:
 
 
 def _norms(module: nn.Module) -> Iterator[tuple[str, nn.BatchNorm2d]]:
-    """Batch norms of ``module`` with scale, shift and statistics, by name."""
+    """The batch normalizations of ``module`` that have scale, shift and statistics, with their names."""
     for name, child in module.named_modules():
         if isinstance(child, nn.BatchNorm2d) and child.affine and child.track_running_stats:
             yield name, child

@@ -1,4 +1,4 @@
-"""Optimizers and the learning rate over time."""
+"""Optimizers, and the learning rate over the course of a training."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ from cnet.training.config import Optimizer, Schedule, Training
 def make_optimizer(
     config: Optimizer, parameters: Iterable[Parameter], auxiliary: Iterable[Parameter] = ()
 ) -> torch.optim.Optimizer:
-    """The optimizer over all ``parameters``; weight decay counts for every one of them, biases too.
+    """An optimizer over all ``parameters``, biases included, with the weight decay of ``config``.
 
-    ``auxiliary`` ones, which belong to a method and not to the net, are moved without decay.
+    Args:
+        config: kind and numbers of the optimizer.
+        parameters: parameters of the network.
+        auxiliary: parameters of the training method, which are trained without weight decay.
+
     """
     rate, decay = config.learning_rate, config.weight_decay
     groups: list[dict[str, Any]] = [{"params": list(parameters)}]
@@ -36,17 +40,29 @@ def make_optimizer(
     return kind(groups, lr=rate, betas=(config.momentum, 0.999), weight_decay=decay, fused=True)
 
 
-def learning_rate(training: Training, epoch: int, part: float) -> float:
-    """The rate at ``epoch`` (from 0) and ``part`` of it (0 at its first batch, below 1).
+def learning_rate(training: Training, epoch: int, epoch_fraction: float) -> float:
+    """The learning rate at one batch.
 
-    Warm-up rises in a straight line from near zero to the full rate at its end; milestones count epochs from the
-    start of the training, warm-up included; cosine falls from the full rate after warm-up to zero at the last epoch.
+    The warm-up rises linearly from almost zero to the full rate at its end. Milestones count epochs from the start of
+    the training, warm-up included. Cosine falls from the full rate after the warm-up to zero at the last epoch's end.
+
+    Args:
+        training: schedule, full rate and number of epochs.
+        epoch: index of the epoch, from 0.
+        epoch_fraction: done part of the epoch, 0 at its first batch, below 1.
+
     """
     schedule, base = training.schedule, training.optimizer.learning_rate
-    time = epoch + part
+    time = epoch + epoch_fraction
     if time < schedule.warmup_epochs:
         return base * max(time, 1e-3) / schedule.warmup_epochs
     return base * _factor(schedule, epoch, time, training.epochs)
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Set the learning rate of all parameters of an optimizer."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
 
 
 def _factor(schedule: Schedule, epoch: int, time: float, epochs: int) -> float:

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from cnet.prune import PRUNERS
-from cnet.training import convert
-from cnet.training.trainer import Stage, Trainer
+from cnet.training.networks.loaded import LoadedNetwork
+from cnet.training.stage import TrainingStage
+from cnet.training.trainer import Trainer
 from cnet.weights import Selection, Weights
 from tests.small_training import same_bits, small_dataset, small_trainer, small_training
 
@@ -22,7 +23,7 @@ def resnet() -> Trainer:
 
 def first_outputs(trainer: Trainer, weights: Weights) -> torch.Tensor:
     """What the first convolution gives for the training images, float64."""
-    module = convert.to_module(trainer.architecture, (1, 8, 8), 4, weights)
+    module = LoadedNetwork(trainer.network, weights).module
     with torch.no_grad():
         images = torch.from_numpy(trainer.dataset.x_train.astype(np.float32) / 255)
         found: torch.Tensor = module.get_submodule("conv1")(images).double()
@@ -71,7 +72,7 @@ def test_compressible_statistics_are_not_measured() -> None:
 def trained() -> tuple[Trainer, Weights]:
     """A net whose statistics, scales and shifts are not those of the start."""
     trainer = resnet()
-    return trainer, trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=2)))
+    return trainer, trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=2)))
 
 
 def test_merging_keeps_the_function() -> None:
@@ -98,8 +99,11 @@ def test_merging_twice_is_merging_once() -> None:
 def test_measuring_brings_a_pruned_net_back() -> None:
     """Statistics of the dense net mislead the sparse one; a stage that measures anew needs no epoch for it."""
     trainer = small_trainer("resnet20")
-    weights = trainer.train(trainer.initial(0), Stage("baseline", small_training(epochs=6)))
+    weights = trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=6)))
     keep = PRUNERS.create("magnitude").keep(weights, 0.6)
-    stages = [Stage("recover", small_training(epochs=0), keep=keep, remeasure=measure) for measure in (False, True)]
+    stages = [
+        TrainingStage("recover", small_training(epochs=0), mask=keep, remeasure_batch_norm=measure)
+        for measure in (False, True)
+    ]
     stale, measured = (trainer.evaluate(trainer.train(weights, stage)).loss for stage in stages)
     assert measured < stale
