@@ -3,6 +3,7 @@
     CnetError
     ├── SpecError                a job specification, or a part's parameters, that cannot be used
     ├── CheckpointError          a checkpoint file that cannot be read
+    ├── ProgramError             a torch.export archive that cannot be read or run
     ├── DatasetError             a data set that cannot be read, or does not fit the net
     ├── ArchitectureMismatchError  a checkpoint's tensors are not those of the architecture
     ├── BundleError              a bundle that is damaged, foreign, or of another version
@@ -62,6 +63,12 @@ class CheckpointError(CnetError):
 
 class DatasetError(CnetError):
     """A data set that cannot be read, or that does not fit the net."""
+
+    default_code = "corrupt"
+
+
+class ProgramError(CnetError):
+    """A ``torch.export`` archive that cannot be read or run; ``code`` is one of the contract's refusal codes."""
 
     default_code = "corrupt"
 

@@ -59,6 +59,16 @@ class ZipArchive:
         """Names of all members, in the order of the directory."""
         return tuple(self._members)
 
+    @property
+    def begins_the_file(self) -> bool:
+        """Whether the first member is at the very start of the file: nothing was cut off or put before it."""
+        return not self._members or min(member.header_offset for member in self._members.values()) == 0
+
+    @property
+    def compressed(self) -> tuple[str, ...]:
+        """Names of the members that are not stored as they are."""
+        return tuple(name for name, one in self._members.items() if one.compress_type != zipfile.ZIP_STORED)
+
     def __contains__(self, name: str) -> bool:
         return name in self._members
 

@@ -1,0 +1,47 @@
+"""The graph of a program in training and in evaluation, whichever way it was exported.
+
+Dropout, recurrent layers and normalizations have an argument that says which of the two is meant. Draws of random
+numbers outside them (stochastic depth) become their mean in evaluation. What an export for evaluation has dropped,
+such as dropout inside attention, cannot be brought back: ``lost_in_export`` names it.
+"""
+
+from __future__ import annotations
+
+from cnet.models.programs import Program
+from cnet.models.programs.document import Call, Graph
+from cnet.models.programs.operators import NORMALIZATIONS, TRAINING_FLAG
+
+_ATTENTION = "aten.scaled_dot_product_attention.default"
+_ATTENTION_DROPOUT = 4
+
+
+def in_mode(program: Program, *, training: bool) -> Graph:
+    """The calls to make in training or in evaluation."""
+    if training and program.train_graph is not None:
+        return program.train_graph
+    graph = program.graph
+    if training == (program.exported_for == "training"):
+        return graph
+    return graph.model_copy(update={"calls": tuple(_switched(call, training=training) for call in graph.calls)})
+
+
+def _switched(call: Call, *, training: bool) -> Call:
+    if call.target in TRAINING_FLAG:
+        return call if _has_no_statistics(call) else _with_argument(call, TRAINING_FLAG[call.target], training)
+    if call.target == _ATTENTION and not training and len(call.args) > _ATTENTION_DROPOUT:
+        return _with_argument(call, _ATTENTION_DROPOUT, 0.0)
+    if call.target == "aten.bernoulli_.float" and not training:
+        mean = call.args[1] if len(call.args) > 1 else 0.5
+        return call.model_copy(update={"target": "aten.fill_.Scalar", "args": (call.args[0], mean), "kwargs": {}})
+    return call
+
+
+def _has_no_statistics(call: Call) -> bool:
+    """Whether a normalization keeps no running statistics, and so always uses those of the batch."""
+    return call.target in NORMALIZATIONS and len(call.args) > 3 and call.args[3] is None
+
+
+def _with_argument(call: Call, position: int, value: bool | float) -> Call:
+    if len(call.args) <= position:
+        return call
+    return call.model_copy(update={"args": (*call.args[:position], value, *call.args[position + 1 :])})
