@@ -37,26 +37,30 @@ logger = logging.getLogger(__name__)
 
 _SUMMARY = "Compress trained neural networks: upload a checkpoint, get back a file many times smaller."
 _DESCRIPTION = (
-    "Upload a checkpoint, submit a job, follow it, download the bundle. Every refusal is an RFC 9457 problem with a "
-    "stable `code`; every POST takes an `Idempotency-Key`."
+    "Upload a checkpoint, submit a job, follow it, download the bundle. Every error is an RFC 9457 problem with a "
+    "stable `code`, and its `detail` says what to do. Every POST takes an `Idempotency-Key`. Sizes are in bytes, "
+    "times are RFC 3339 in UTC, accuracies are percentages, sparsity is a fraction from 0 to 1; a value that was not "
+    "measured is `null`."
 )
 _TAGS = [
-    {"name": "checkpoints", "description": "A trained model's weights."},
+    {"name": "checkpoints", "description": "The weights of trained models."},
     {"name": "datasets", "description": "Labelled images to train on and to measure accuracy with."},
-    {"name": "jobs", "description": "A compression that is asked for, watched, stopped."},
-    {"name": "results", "description": "Points, bundles, decoded models, numbers."},
-    {"name": "catalogue", "description": "What a job can be made of."},
-    {"name": "health", "description": "Whether the server can take work."},
+    {"name": "jobs", "description": "Compressing a checkpoint: submit a job, follow it, cancel it."},
+    {"name": "results", "description": "What a job made: points, bundles, decoded models, metrics."},
+    {"name": "catalogue", "description": "The parts that a job can name, and the limits of the server."},
+    {"name": "health", "description": "Whether the server runs, and whether it can take jobs."},
 ]
 
 
 def create_app(settings: Settings | None = None, queue: JobQueue | None = None) -> FastAPI:
-    """The application, by settings from the environment unless given; connects to nothing until it starts.
+    """Create the application. It connects to nothing until it starts.
 
-    ``queue`` stands in for the broker that the settings name.
+    Args:
+        settings: by default those of the environment.
+        queue: used in place of the broker that the settings name.
 
     Raises:
-        PluginError: an installed plug-in is broken. The server does not start with a part of its parts.
+        PluginError: an installed plug-in cannot be loaded.
     """
     load_plugins()
     backend = Backend.create(settings or Settings(), queue)
@@ -68,7 +72,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
         openapi_tags=_TAGS,
         lifespan=_lifespan,
         redirect_slashes=False,
-        docs_url=None,  # FastAPI's pages load their scripts from other hosts; app.api.reference needs none
+        docs_url=None,  # FastAPI's pages load scripts from other hosts; those of app.api.reference need none
         redoc_url=None,
     )
     app.state.backend = backend
@@ -85,11 +89,11 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
 
 
 def check_start(backend: Backend) -> None:
-    """Refuse to serve what cannot be served; called at start, and by ``cnet up`` before it starts anything.
+    """Check that the server may start. ``cnet up`` also calls this before it starts anything.
 
     Raises:
-        SchemaVersionError: the database's tables are of another release, or were never made.
-        ForbiddenError: (``keys_needed``) there are no API keys and the address is not a loopback one.
+        SchemaVersionError: the database has no tables, or those of another release.
+        ForbiddenError: (``keys_needed``) there are no API keys, and the address is not a loopback address.
     """
     migrate.check(backend.database)
     check_address(backend.settings.host, backend.keys)
@@ -101,7 +105,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     await run_in_threadpool(check_start, backend)
     removed = await run_in_threadpool(remove_abandoned_folders, backend.settings.scratch_dir)
     if removed:
-        logger.info("removed %d unfinished uploads of a server that was killed", removed)
+        logger.info("removed the folders of %d requests that a killed server left behind", removed)
     yield
     backend.close()
 

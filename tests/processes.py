@@ -196,7 +196,7 @@ class Service:
 
     def bundles(self, job_id: str) -> list[str]:
         """Digests of the job's bundles."""
-        points = JobPoints(self.database).of(job_id)
+        points = JobPoints(self.database).of_job(job_id)
         blobs = LocalBlobs(self.settings.blobs_dir)
         assert all(blobs.size(point.blob) > 0 for point in points)
         return [point.blob for point in points]

@@ -1,1 +1,1 @@
-"""The HTTP API: one folder a noun."""
+"""The HTTP API: a folder for each noun of its routes, and what they share."""

@@ -1,4 +1,4 @@
-"""Who asks: API keys, or nobody but this machine. Decided before a byte of the body is read."""
+"""Authentication by API keys, or by the address of the client while there are none. It precedes reading the body."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from app.core.keys import ApiKeys
 from app.core.keys import Scope as KeyScope
 
 LOCAL_OWNER = "local"
-_READING = {"GET", "HEAD", "OPTIONS"}
+_READ_METHODS = {"GET", "HEAD", "OPTIONS"}
 
 
 @dataclass(frozen=True)
 class Principal:
-    """Who asks. ``key_id`` is None for a client on this machine while there are no keys."""
+    """The owner on whose behalf a request is made; ``key_id`` is None for a client on this machine without a key."""
 
     owner: str
     key_id: str | None = None
 
 
 class Authentication:
-    """ASGI middleware in front of everything below ``/v1``; puts the Principal into the request's state."""
+    """ASGI middleware that authenticates all requests below ``/v1`` and sets ``request.state.principal``."""
 
     def __init__(self, app: ASGIApp, keys: ApiKeys) -> None:
         self._app = app
         self._keys = keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
-        if scope["type"] != "http" or not _guarded(scope["path"]):
+        """Handle one ASGI connection."""
+        if scope["type"] != "http" or not _needs_authentication(scope["path"]):
             await self._app(scope, receive, send)
             return
         try:
@@ -53,44 +53,48 @@ class Authentication:
 
 
 def authenticate(keys: ApiKeys, scope: Scope) -> Principal:
-    """The Principal of a request, from its head alone.
+    """Authenticate a request by its method and headers.
 
     Raises:
-        UnauthorizedError: no key where one is needed, or one that is unknown or revoked.
-        ForbiddenError: a key without the scope, or a web page of another site that reaches for a server without keys.
+        UnauthorizedError: the key is missing, unknown or revoked.
+        ForbiddenError: the key lacks the scope, or a web page of another site called a server without keys.
     """
     headers = Headers(scope=scope)
     kind, _, secret = headers.get("authorization", "").partition(" ")
     if kind:
         key = keys.check(secret.strip()) if kind.lower() == "bearer" else None
         if key is None:
-            raise UnauthorizedError("this API key is not valid: send `Authorization: Bearer KEY` with a key in force")
-        needed: KeyScope = "read" if scope["method"] in _READING else "write"
+            raise UnauthorizedError(
+                "API key: it is unknown or revoked. Send a valid one as `Authorization: Bearer KEY`."
+            )
+        needed: KeyScope = "read" if scope["method"] in _READ_METHODS else "write"
         if not key.allows(needed):
-            raise ForbiddenError(f"this API key may not {needed}: use one that was created with --scope {needed}")
+            raise ForbiddenError(
+                f"API key: it lacks the scope {needed}. Use a key that was created with `--scope {needed}`."
+            )
         return Principal(key.owner, key.id)
     if keys.exist():
-        raise UnauthorizedError("an API key is needed: send it as `Authorization: Bearer KEY`")
+        raise UnauthorizedError("API key: none was sent. Send one as `Authorization: Bearer KEY`.")
     _check_local(scope, headers)
     return Principal(LOCAL_OWNER)
 
 
 def check_address(host: str, keys: ApiKeys) -> None:
-    """Refuse to listen for others while there are no keys; called before a server starts.
+    """Check that the server may listen on ``host``: without API keys, on loopback addresses only.
 
     Raises:
         ForbiddenError: ``host`` is not a loopback address and no API key was ever created.
     """
     if not is_loopback(host) and not keys.exist():
         raise ForbiddenError(
-            f"without API keys the server listens on this machine only, not on {host}: "
-            "create one with `cnet keys create --owner NAME`, or use --host 127.0.0.1",
+            f"address {host}: without API keys the server listens on this machine only. "
+            "Create a key with `cnet keys create --owner NAME`, or use `--host 127.0.0.1`.",
             code="keys_needed",
         )
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address means this machine."""
+    """Whether a host name or IP address means this machine."""
     name = host.strip("[]").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -102,22 +106,28 @@ def is_loopback(host: str) -> bool:
     return bool((mapped or address).is_loopback)
 
 
-def _guarded(path: str) -> bool:
+def _needs_authentication(path: str) -> bool:
     return path == "/v1" or path.startswith("/v1/")
 
 
 def _check_local(scope: Scope, headers: Headers) -> None:
-    """Without keys: the client is on this machine, and so is the page that a browser speaks for.
+    """Check that the client is on this machine and, where it is a browser, that the web page is too.
 
-    A name that an attacker points at 127.0.0.1 (DNS rebinding) shows in ``Host``, a foreign page in ``Origin``.
+    ``Host`` shows a name that an attacker points at 127.0.0.1 (DNS rebinding), ``Origin`` shows a page of another site.
     """
     client = scope.get("client")
     if client is None or not is_loopback(client[0]):
-        raise UnauthorizedError("no API keys were created yet, so only this machine is served: create one first")
+        raise UnauthorizedError(
+            "API key: none exists yet, so only clients on this machine are served. "
+            "Create one on the server with `cnet keys create --owner NAME`, and send it."
+        )
     origin = headers.get("origin")
     pages = [f"//{headers.get('host', '')}", *([origin] if origin is not None else [])]
     if not all(is_loopback(_hostname(page)) for page in pages):
-        raise ForbiddenError("without API keys only requests to and from this machine's own names are served")
+        raise ForbiddenError(
+            "request: its Host or Origin header names another machine, which a server without API keys does not serve. "
+            "Use http://127.0.0.1, or create a key with `cnet keys create --owner NAME`."
+        )
 
 
 def _hostname(url: str) -> str:

@@ -1,4 +1,4 @@
-"""All that the endpoints work with, made once for each application."""
+"""Everything that the endpoints use, created once for each application."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from app.core.queue import JobQueue
 from app.core.settings import Settings
 from app.core.uploaded_files import UploadedFiles
 
-_HEAVY = 2  # files that are read or decoded at once: each costs memory and a core
+_HEAVY_REQUESTS = 2  # uploads read and bundles decoded at once: each needs memory and a processor core
 
 
 @dataclass(frozen=True)
 class Backend:
-    """Adapters and limits. Everything in it may be used from several threads."""
+    """Settings, database, stored files, queue and sandbox. Several threads may use everything in it."""
 
     settings: Settings
     database: Database
@@ -42,7 +42,12 @@ class Backend:
 
     @classmethod
     def create(cls, settings: Settings, queue: JobQueue | None = None) -> Backend:
-        """Everything by the settings; ``queue`` stands in for the broker that they name. Connects to nothing yet."""
+        """The backend that the settings describe. Nothing is connected to yet.
+
+        Args:
+            settings: the settings of the service.
+            queue: used in place of the broker that the settings name.
+        """
         database, days = Database(settings.database), settings.retention_days
         sender = queue or _celery(settings)
         return cls(
@@ -51,7 +56,7 @@ class Backend:
             queue=sender,
             blobs=LocalBlobs(settings.blobs_dir),
             sandbox=Sandbox(_limits(settings)),
-            heavy_work=CapacityLimiter(_HEAVY),
+            heavy_work=CapacityLimiter(_HEAVY_REQUESTS),
             keys=ApiKeys(database),
             idempotency=IdempotencyKeys(database),
             checkpoints=UploadedFiles.checkpoints(database, retention_days=days),
@@ -73,6 +78,6 @@ def _limits(settings: Settings) -> SandboxLimits:
 
 
 def _celery(settings: Settings) -> JobQueue:
-    from app.core.celery_queue import CeleryQueue  # takes a while to import, and tests have no broker
+    from app.core.celery_queue import CeleryQueue  # slow to import, and tests need no broker
 
     return CeleryQueue(settings.broker)

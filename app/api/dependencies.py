@@ -1,4 +1,4 @@
-"""What endpoints ask for by type: the backend, and who asks."""
+"""Arguments that FastAPI passes to the endpoints: the backend, and the owner who sent the request."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from fastapi.security import HTTPBearer
 from app.api.auth import Principal
 from app.api.backend import Backend
 
-# For the documentation alone: the decision is made in app.api.auth, before routing.
+# For the OpenAPI document only: app.api.auth authenticates before routing.
 _BEARER = HTTPBearer(auto_error=False, description="An API key, from `cnet keys create`.")
 
 
 def get_backend(request: Request) -> Backend:
-    """The application's backend."""
+    """The backend of the application."""
     backend: Backend = request.app.state.backend
     return backend
 
 
 def get_owner(request: Request) -> str:
-    """Whose objects the request may see."""
+    """The owner whose objects the request may use."""
     principal: Principal = request.state.principal
     return principal.owner
 
 
 BackendDep = Annotated[Backend, Depends(get_backend)]
 OwnerDep = Annotated[str, Depends(get_owner)]
-documented = Security(_BEARER)
+bearer_security = Security(_BEARER)

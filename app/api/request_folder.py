@@ -1,4 +1,4 @@
-"""Folders for one request's files: gone with the request, and with the next start where the server was killed."""
+"""Temporary folders, one for each request that needs files, and the check for free space on the disk."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PREFIX = "request-"
 
 @contextmanager
 def request_folder(root: Path) -> Iterator[Path]:
-    """A fresh folder below ``root``, removed at the end whatever happens. Its lock says that it is in use."""
+    """Create a folder below ``root``, locked as long as it is used; remove it when the block ends or raises."""
     root.mkdir(parents=True, exist_ok=True)
     folder, descriptor = _locked_folder(root)
     try:
@@ -28,12 +28,12 @@ def request_folder(root: Path) -> Iterator[Path]:
 
 
 def remove_abandoned_folders(root: Path) -> int:
-    """Remove folders whose process is gone; returns how many. Those of living processes are locked, and stay."""
+    """Remove the folders of servers that were killed. Folders in use are locked, and stay. Returns how many went."""
     removed = 0
     for folder in root.glob(f"{_PREFIX}*"):
         try:
             descriptor = os.open(folder, os.O_RDONLY)
-        except FileNotFoundError:  # its request has ended meanwhile
+        except FileNotFoundError:  # its request has ended in the meantime
             continue
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -59,12 +59,15 @@ def _locked_folder(root: Path) -> tuple[Path, int]:
 
 
 def require_free_space(root: Path, needed: int, reserve: int) -> None:
-    """Raise StorageFullError where ``needed`` more bytes would leave less than ``reserve`` free."""
+    """Check that ``needed`` more bytes leave at least ``reserve`` bytes free. Raises StorageFullError."""
     if free_bytes(root) < needed + reserve:
-        raise StorageFullError("the server has no space left for this; delete objects that are not needed any more")
+        raise StorageFullError(
+            f"storage: {needed:,} more bytes would leave less than the {reserve:,} bytes that the server keeps free. "
+            "Delete checkpoints, data sets or jobs that are no longer needed."
+        )
 
 
 def free_bytes(root: Path) -> int:
-    """Bytes that may still be written on the file system of ``root``, which need not exist yet."""
+    """Free bytes on the file system of ``root``, which need not exist yet."""
     existing = next(folder for folder in (root, *root.parents) if folder.exists())
     return shutil.disk_usage(existing).free

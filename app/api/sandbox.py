@@ -1,4 +1,4 @@
-"""Read an untrusted file in a child process under limits (decision 1); the parent never looks at its bytes."""
+"""Reading untrusted files in a child process under limits. The server itself never looks at their bytes."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from cnet.errors import CheckpointError, CnetError, DatasetError
 from cnet.formats.checkpoint_manifest import CheckpointManifest
 from cnet.sandbox import MANIFEST_FILE, SandboxRequest
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 Kind = Literal["checkpoint", "dataset"]
 _ERRORS: Final[dict[Kind, type[CnetError]]] = {"checkpoint": CheckpointError, "dataset": DatasetError}
-_TOO_MUCH: Final[dict[Kind, str]] = {"checkpoint": "too_many_elements", "dataset": "too_large"}
+_OVER_LIMIT_CODES: Final[dict[Kind, str]] = {"checkpoint": "too_many_elements", "dataset": "too_large"}
 _ENVIRONMENT = {"LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _GIB = 2**30
 
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """What reading one file may cost.
+    """Limits for reading one file.
 
     Attributes:
-        elements: elements of all tensors (or arrays) together.
-        memory, memory_per_byte: bytes of address space: a base, and so many for each byte of the file.
-        output, output_per_byte: bytes of the largest file written, likewise.
-        seconds, seconds_per_gib: wall time, and as much processor time, likewise for each GiB of the file.
-        open_files: file descriptors.
+        elements: number of elements of all tensors (or arrays) together.
+        memory, memory_per_byte: bytes of address space: a fixed number, and more for each byte of the file.
+        output, output_per_byte: bytes of the largest file that may be written: a fixed number, and more for each byte.
+        seconds, seconds_per_gib: seconds of processor time: a fixed number, and more for each GiB of the file.
+        open_files: number of file descriptors.
     """
 
     elements: int = 2**34
@@ -51,9 +51,9 @@ class SandboxLimits:
 
 
 class Sandbox:
-    """Reads files, each in a fresh child process of its own session and process group. Thread-safe.
+    """Reads each file in a new child process, in a session and process group of its own. Several threads may use it.
 
-    A child starts in some tenths of a second: it imports NumPy, not PyTorch.
+    A child starts within tenths of a second, because it imports NumPy but not PyTorch.
     """
 
     def __init__(self, limits: SandboxLimits | None = None) -> None:
@@ -66,7 +66,7 @@ class Sandbox:
 
         Raises:
             CheckpointError: with one of the contract's refusal codes.
-            OSError: ``ENOSPC`` and the like: the server's trouble, not the file's.
+            OSError: the server cannot write the result, for instance because its disk is full.
         """
         request = self._request("checkpoint", source, target_dir)
         request = request.model_copy(update={"weights_key": weights_key, "strip_prefix": strip_prefix})
@@ -77,7 +77,7 @@ class Sandbox:
 
         Raises:
             DatasetError: with one of the contract's refusal codes.
-            OSError: ``ENOSPC`` and the like: the server's trouble, not the file's.
+            OSError: the server cannot write the result, for instance because its disk is full.
         """
         return DatasetManifest.from_json(self._run(self._request("dataset", source, target_dir)))
 
@@ -95,26 +95,29 @@ class Sandbox:
         )
 
     def _run(self, request: SandboxRequest) -> str:
-        """The manifest's JSON. Wall time is that of the processor and half as much again, for waiting on disks."""
-        with tempfile.TemporaryDirectory(prefix="box-") as folder, tempfile.TemporaryFile() as complaints:
-            child = _start(folder, complaints)
+        """Run the child process and return the JSON of the manifest.
+
+        It may take one and a half times its processor time, because it also waits for the disk.
+        """
+        with tempfile.TemporaryDirectory(prefix="sandbox-") as folder, tempfile.TemporaryFile() as stderr:
+            child = _start(folder, stderr)
             try:
                 output, _ = child.communicate(request.model_dump_json().encode(), 1.5 * request.cpu_seconds)
             except subprocess.TimeoutExpired:
-                raise _too_much(request.kind, "takes too long to read") from None
+                raise _over_limit(request.kind, "it takes too long to read") from None
             finally:
-                _end(child)
-            _judge(request.kind, child.returncode, output, complaints)
+                _kill(child)
+            _check_outcome(request.kind, child.returncode, output, stderr)
         return (Path(request.target) / MANIFEST_FILE).read_text("utf-8")
 
 
-def _start(folder: str, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Isolated mode (-I): neither the environment nor the working folder can put a module in the child's way."""
+def _start(folder: str, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start the child in isolated mode (-I), so that neither environment nor working folder changes what it imports."""
     return subprocess.Popen(
         [sys.executable, "-I", "-m", "cnet.sandbox"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=complaints,
+        stderr=stderr,
         cwd=folder,
         env=_ENVIRONMENT,
         close_fds=True,
@@ -122,9 +125,9 @@ def _start(folder: str, complaints: IO[bytes]) -> subprocess.Popen[bytes]:
     )
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Leave nothing of the child's process group behind, whatever happened."""
-    if child.poll() is None:  # not waited for yet, so its number cannot be another's by now
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    """Kill the child's process group where it still runs, and close its pipes."""
+    if child.poll() is None:  # it was not waited for yet, so no other process can have its id
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
     for pipe in (child.stdin, child.stdout):
@@ -132,8 +135,8 @@ def _end(child: subprocess.Popen[bytes]) -> None:
             pipe.close()
 
 
-def _judge(kind: Kind, status: int, output: bytes, complaints: IO[bytes]) -> None:
-    """Return where the child succeeded; raise what it says, or what its death says."""
+def _check_outcome(kind: Kind, status: int, output: bytes, stderr: IO[bytes]) -> None:
+    """Raise the error that the child reported, or that its exit status means. Returns where it succeeded."""
     answer = _parse(output) if status == 0 else {}
     if answer.get("ok") is True:
         return
@@ -142,13 +145,19 @@ def _judge(kind: Kind, status: int, output: bytes, complaints: IO[bytes]) -> Non
     if "os_error" in answer:
         number = int(answer["os_error"])
         if number == errno.EFBIG:
-            raise _too_much(kind, "unfolds to more than is taken")
+            raise _over_limit(kind, "its contents are larger than the server accepts")
         raise OSError(number, os.strerror(number))
-    complaints.seek(0)
-    log.error("the box ended with status %s: %s", status, complaints.read(20_000).decode("utf-8", "replace"))
+    stderr.seek(0)
+    logger.error(
+        "reading an uploaded file: the child process ended with status %s and wrote: %s",
+        status,
+        stderr.read(20_000).decode("utf-8", "replace"),
+    )
     if -status in (signal.SIGKILL, signal.SIGXCPU):
-        raise _too_much(kind, "needs more time or memory than is allowed to read it")
-    raise _ERRORS[kind]("the file could not be read: its contents are malformed", code="corrupt")
+        raise _over_limit(kind, "reading it needs more time or memory than the server allows")
+    raise _ERRORS[kind](
+        "file: its contents are malformed. Save it again with the program that made it.", code="corrupt"
+    )
 
 
 def _parse(output: bytes) -> dict[str, Any]:
@@ -159,5 +168,8 @@ def _parse(output: bytes) -> dict[str, Any]:
     return answer if isinstance(answer, dict) else {}
 
 
-def _too_much(kind: Kind, what: str) -> CnetError:
-    return _ERRORS[kind](f"the file {what}", code=_TOO_MUCH[kind])
+def _over_limit(kind: Kind, what: str) -> CnetError:
+    return _ERRORS[kind](
+        f"file: {what}. Upload a smaller one, or ask whoever runs the server for higher limits.",
+        code=_OVER_LIMIT_CODES[kind],
+    )

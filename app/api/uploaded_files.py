@@ -1,4 +1,4 @@
-"""What checkpoints and data sets have in common: finding, listing, hiding, and taking in an upload."""
+"""What checkpoints and data sets have in common: accepting an upload, and finding an uploaded file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.api.backend import Backend
 from app.api.http.bodies import Received, receive_file
 from app.api.http.errors import UnprocessableError
 from app.api.http.filenames import label
-from app.api.http.idempotency import QUICK, Keeper, idempotent
+from app.api.http.idempotency import QUICK_SECONDS, AnswerStore, idempotent
 from app.api.http.pagination import ID_PATTERN
 from app.api.request_folder import request_folder
 from app.core.clock import utc_now
@@ -31,40 +31,50 @@ _ID = re.compile(ID_PATTERN)
 class UploadQuery(BaseModel):
     """Query parameters of every upload."""
 
-    filename: str | None = Field(default=None, description="A label; the server makes its own names.")
+    filename: str | None = Field(
+        default=None, description="Name of the file. It is shown to you and used for nothing else."
+    )
     sha256: str | None = Field(
-        default=None, pattern=r"^[0-9A-Fa-f]{64}$", description="Of the file, in hex; another content is refused."
+        default=None,
+        pattern=r"^[0-9A-Fa-f]{64}$",
+        description="SHA-256 of the file, 64 hex digits. An upload with another digest is refused.",
     )
 
 
 @dataclass(frozen=True)
 class UploadReader:
-    """How one kind of upload is read.
+    """How one kind of upload is read and stored.
 
     Attributes:
-        objects: where it is kept.
-        read: given the upload and a folder, writes the canonical form there and returns it with its manifest;
-            slow, and the bytes are hostile.
-        check_name: raises where the file's name says that it cannot be used.
+        files: where its row is stored.
+        read: takes the paths of the upload and of an empty folder; writes the canonical form to the folder and
+            returns its path and its manifest. It is slow.
+        check_name: raises CnetError where the name of the file says that it cannot be used.
     """
 
-    objects: UploadedFiles
+    files: UploadedFiles
     read: Callable[[Path, Path], tuple[Path, dict[str, Any]]]
     check_name: Callable[[str], None] | None = None
 
 
-def get_uploaded_file(objects: UploadedFiles, kind: str, object_id: str, owner: str) -> UploadedFile:
-    """An owner's object.
+def get_uploaded_file(files: UploadedFiles, kind: str, file_id: str, owner: str) -> UploadedFile:
+    """An owner's uploaded file.
+
+    Args:
+        files: all files of its kind.
+        kind: name of the kind in error messages, such as ``checkpoint``.
+        file_id: the id that the request names.
+        owner: who sent the request.
 
     Raises:
-        NotFoundError: there is none, it was deleted, or it is another owner's.
+        NotFoundError: there is none with this id, it was deleted, or it is another owner's.
         GoneError: it has expired.
     """
-    stored = objects.get(object_id, owner) if _ID.fullmatch(object_id) else None
+    stored = files.get(file_id, owner) if _ID.fullmatch(file_id) else None
     if stored is None or stored.deleted_at is not None:
-        raise NotFoundError(f"there is no {kind} {object_id[:60]!r}")
+        raise NotFoundError(f"{kind} {file_id[:60]!r}: there is none with this id. List yours to find the right one.")
     if stored.expires_at is not None and stored.expires_at <= utc_now():
-        raise GoneError(f"the {kind} {object_id} has expired and was removed: upload it again")
+        raise GoneError(f"{kind} {file_id}: it has expired and was removed. Upload it again.")
     return stored
 
 
@@ -73,42 +83,54 @@ async def accept_upload(
     backend: Backend,
     owner: str,
     query: UploadQuery,
-    intake: UploadReader,
+    reader: UploadReader,
     show: Callable[..., Response],
 ) -> Response:
-    """Receive an upload, check it, read it in the box, keep its canonical form; ``show`` makes the answer."""
+    """Receive an upload, read it in the sandbox and store its canonical form.
+
+    Args:
+        request: the request, whose body is the file or a form with one file.
+        backend: where the file is stored.
+        owner: who sent the request.
+        query: its query parameters.
+        reader: how this kind of file is read.
+        show: makes the answer from the stored row.
+
+    Returns:
+        The answer, or that of an earlier request with the same ``Idempotency-Key``.
+    """
     settings = backend.settings
     with request_folder(settings.scratch_dir) as folder:
         received = await receive_file(request, folder, settings)
 
-        async def produce(_: Keeper) -> Response:
+        async def respond(_: AnswerStore) -> Response:
             _check(received, query.sha256)
-            stored = await run_sync(_keep, backend, owner, query, intake, received, limiter=backend.heavy_work)
+            stored = await run_sync(_store, backend, owner, query, reader, received, limiter=backend.heavy_work)
             return show(stored)
 
-        patience = 2 * settings.box_timeout_seconds + QUICK  # another file may have to be read first
-        return await idempotent(request, backend, owner, received.sha256, produce, patience)
+        timeout = 2 * settings.box_timeout_seconds + QUICK_SECONDS  # other files may have to be read first
+        return await idempotent(request, backend, owner, received.sha256, respond, timeout)
 
 
 def _check(received: Received, sha256: str | None) -> None:
     if received.size == 0:
-        raise UnprocessableError("the file is empty (0 bytes): upload it again", code="empty_file")
+        raise UnprocessableError("file: it is empty (0 bytes). Check the file and upload it again.", code="empty_file")
     if sha256 is not None and not hmac.compare_digest(received.sha256, sha256.lower()):
         raise UnprocessableError(
-            f"the upload's sha256 is {received.sha256}, not {sha256.lower()}: it was changed on its way; send it again",
+            f"file: its SHA-256 is {received.sha256}, not {sha256.lower()}, so it changed on its way. Upload it again.",
             code="digest_mismatch",
         )
 
 
-def _keep(backend: Backend, owner: str, query: UploadQuery, intake: UploadReader, received: Received) -> UploadedFile:
+def _store(backend: Backend, owner: str, query: UploadQuery, reader: UploadReader, received: Received) -> UploadedFile:
     filename = label(query.filename if query.filename is not None else received.filename)
-    if filename is not None and intake.check_name is not None:
-        intake.check_name(filename)
+    if filename is not None and reader.check_name is not None:
+        reader.check_name(filename)
     target = received.path.parent / "canonical"
     target.mkdir()
-    canonical, manifest = intake.read(received.path, target)
+    canonical, manifest = reader.read(received.path, target)
     blob = backend.blobs.put_file(canonical)
-    return intake.objects.create(
+    return reader.files.create(
         NewUploadedFile(
             owner=owner,
             filename=filename,

@@ -1,1 +1,1 @@
-"""What front end and workers share."""
+"""What the front end and the workers share: settings, database, stored files, the job queue, jobs."""

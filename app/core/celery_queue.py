@@ -1,4 +1,4 @@
-"""The queue over Celery: sends a task's name and a job's id; imports no task."""
+"""The job queue over Celery: sends the name of a task and the id of a job, and imports no task."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from app.core.errors import UnavailableError
-from app.core.queue import QUEUE, RUN_JOB
+from app.core.queue import BROKER_SILENT, QUEUE, RUN_JOB
 
 _SEND_SECONDS = 2.0
 
 
 def celery_options(broker: str) -> dict[str, Any]:
-    """Celery's options, the same on both sides.
+    """Celery's options, the same for the sender and for the workers.
 
-    Celery delivers and spreads, the lease in the database recovers (docs/decisions): so early ack, nothing prefetched,
-    results ignored, and a lost connection cancels nothing.
+    Celery delivers messages, and the lease in the database recovers lost jobs (docs/decisions/0002). Messages are
+    therefore acknowledged early, none is prefetched, results are ignored, and a lost connection cancels no task.
     """
     return {
         "broker_url": broker,
@@ -38,8 +38,8 @@ def celery_options(broker: str) -> dict[str, Any]:
         "task_ignore_result": True,
         "task_serializer": "json",
         "accept_content": ["json"],
-        "worker_pool": "prefork",  # the supervisor is a process of its own, and its main thread
-        "worker_concurrency": 1,  # one job a worker: a job has its GPU and its cores to itself
+        "worker_pool": "prefork",  # the supervisor needs a process of its own, and runs in its main thread
+        "worker_concurrency": 1,  # one job for each worker, so that a job has its GPU and cores to itself
         "worker_disable_prefetch": True,
         "worker_prefetch_multiplier": 1,
         "worker_cancel_long_running_tasks_on_connection_loss": False,
@@ -52,26 +52,26 @@ def celery_options(broker: str) -> dict[str, Any]:
 
 
 class CeleryQueue:
-    """``JobQueue`` over a Redis or Valkey broker."""
+    """A ``JobQueue`` over a Redis or Valkey broker."""
 
     def __init__(self, broker: str) -> None:
         self._app = Celery("cnet", set_as_current=False)
         self._app.conf.update(celery_options(broker))
 
     def send(self, job_id: str) -> None:
-        """As ``JobQueue.send``."""
+        """Send the id of a job, as ``JobQueue.send``."""
         try:
             with self._connection() as connection:
                 self._app.send_task(RUN_JOB, args=(job_id,), queue=QUEUE, retry=False, connection=connection)
         except (OperationalError, RedisError, OSError) as error:
-            raise UnavailableError("the queue does not answer") from error
+            raise UnavailableError(BROKER_SILENT) from error
 
     def depth(self) -> int:
-        """As ``JobQueue.depth``."""
+        """The number of waiting messages, as ``JobQueue.depth``."""
         return int(self._ask(lambda client: client.llen(QUEUE)))
 
     def ping(self) -> None:
-        """As ``JobQueue.ping``."""
+        """Check that the broker answers, as ``JobQueue.ping``."""
         self._ask(lambda client: client.ping())
 
     def close(self) -> None:
@@ -79,16 +79,16 @@ class CeleryQueue:
         self._app.close()
 
     def _ask(self, question: Callable[[Any], Any]) -> Any:
-        """The broker's answer to a question to its Redis client."""
+        """The result of ``question``, called with a Redis client of the broker. Raises UnavailableError."""
         try:
             with self._connection() as connection:
                 return question(connection.default_channel.client)
         except (OperationalError, RedisError, OSError) as error:
-            raise UnavailableError("the queue does not answer") from error
+            raise UnavailableError(BROKER_SILENT) from error
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
-        """A connection of its own, made now or not at all: one from Celery's pool would keep trying for seconds."""
+        """A new connection, not one of Celery's pool, which would keep trying for many seconds."""
         with self._app.connection_for_write(connect_timeout=_SEND_SECONDS) as connection:
             connection.ensure_connection(max_retries=1, interval_start=0.1, timeout=_SEND_SECONDS)
             yield connection

@@ -1,4 +1,4 @@
-"""The time, as an argument: services take a clock, so that tests can hold it."""
+"""The current time. Services take a clock as an argument, so that tests can decide what time it is."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """Now, in UTC."""
+    """The current time in UTC."""
     return datetime.now(UTC)
 
 
-def rfc3339(moment: datetime | None) -> str | None:
-    """A time as JSON carries it: RFC 3339, UTC, microseconds, ``Z``."""
-    if moment is None:
+def rfc3339(time: datetime | None) -> str | None:
+    """A time as RFC 3339 text in UTC with microseconds, such as ``2026-01-31T12:00:00.000000Z``; None for None."""
+    if time is None:
         return None
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,18 +1,18 @@
-"""The service's own errors. They carry no HTTP status: ``app.api.http.problems`` holds the one table.
+"""The errors of the service. ``app.api.http.problems`` maps each to an HTTP status.
 
 ServiceError
 ├── NotFoundError          no such object, or another owner's
-├── GoneError              it was there and has expired
-├── ConflictError          the object's state forbids it (``in_use``, ``already_ended``, ...)
-├── UnauthorizedError      no key, or not a valid one
-├── ForbiddenError         a key without the scope
-├── TooLargeError          a body over the limit
-├── BadRequestError        a request that cannot be read
-├── TooManyError           a quota
-├── StorageFullError       no space left
-├── UnavailableError       a part of the service does not answer
-├── IdempotencyMismatchError   the key was used for another request
-└── SchemaVersionError     the database is of another release
+├── GoneError              an object that has expired
+├── ConflictError          a request that the object's state forbids (``in_use``, ``already_ended``, ...)
+├── UnauthorizedError      no API key, or an invalid one
+├── ForbiddenError         an API key without the needed scope
+├── TooLargeError          a request body over the size limit
+├── BadRequestError        a malformed request
+├── TooManyError           a used-up quota
+├── StorageFullError       no space left on the disk
+├── UnavailableError       the database or the broker does not answer
+├── IdempotencyMismatchError   an idempotency key that was used for another request
+└── SchemaVersionError     a database with the tables of another release
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ from typing import ClassVar
 
 
 class ServiceError(Exception):
-    """Root. ``detail`` is for the user: what is wrong and what to do."""
+    """Root of the service's errors.
+
+    Args:
+        detail: what is wrong and what to do, for the user.
+        code: stable code that programs rely on; by default that of the class.
+    """
 
     default_code: ClassVar[str] = "error"
 
@@ -38,43 +43,43 @@ class NotFoundError(ServiceError):
 
 
 class GoneError(ServiceError):
-    """It was there and has expired."""
+    """An object that has expired."""
 
     default_code = "gone"
 
 
 class ConflictError(ServiceError):
-    """The object's state forbids it."""
+    """A request that the object's state forbids."""
 
     default_code = "conflict"
 
 
 class UnauthorizedError(ServiceError):
-    """No key, or not a valid one."""
+    """No API key, or an invalid one."""
 
     default_code = "unauthorized"
 
 
 class ForbiddenError(ServiceError):
-    """A key without the scope."""
+    """An API key without the needed scope."""
 
     default_code = "forbidden"
 
 
 class TooLargeError(ServiceError):
-    """A body over the limit."""
+    """A request body over the size limit."""
 
     default_code = "too_large"
 
 
 class BadRequestError(ServiceError):
-    """A request that cannot be read."""
+    """A malformed request."""
 
     default_code = "bad_request"
 
 
 class TooManyError(ServiceError):
-    """A quota is used up; ``retry_after`` is in seconds."""
+    """A used-up quota. ``retry_after``: seconds after which the client should try again."""
 
     default_code = "too_many"
 
@@ -84,24 +89,24 @@ class TooManyError(ServiceError):
 
 
 class StorageFullError(ServiceError):
-    """No space left."""
+    """No space left on the disk."""
 
     default_code = "storage_full"
 
 
 class UnavailableError(ServiceError):
-    """A part of the service does not answer."""
+    """The database or the broker does not answer."""
 
     default_code = "unavailable"
 
 
 class IdempotencyMismatchError(ServiceError):
-    """The idempotency key was used for another request."""
+    """An idempotency key that was used for another request."""
 
     default_code = "idempotency_mismatch"
 
 
 class SchemaVersionError(ServiceError):
-    """The database is of another release."""
+    """A database with the tables of another release."""
 
     default_code = "schema_version"

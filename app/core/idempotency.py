@@ -1,4 +1,4 @@
-"""Idempotency keys: the answer to a request is kept, and given again to the same request."""
+"""Idempotency keys: the answer to a request is stored, and sent again when the same request is repeated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.core.errors import ConflictError, IdempotencyMismatchError
 
 @dataclass(frozen=True)
 class Answer:
-    """A response as it was given."""
+    """A stored response."""
 
     status: int
     headers: dict[str, str]
@@ -24,8 +24,11 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Ticket:
-    """The right to answer the first request with a key. ``taken_at`` is its fence against a later taker."""
+class IdempotencyClaim:
+    """The right to answer the first request with a key.
+
+    ``taken_at`` tells it from a later claim of the same key, after which this one can no longer store an answer.
+    """
 
     owner: str
     key: str
@@ -33,20 +36,20 @@ class Ticket:
 
 
 class IdempotencyKeys:
-    """Keys in the database, so that a restart changes nothing."""
+    """The idempotency keys in the database, where they survive a restart."""
 
     def __init__(self, database: Database, clock: Clock = utc_now) -> None:
         self._database = database
         self._clock = clock
 
-    def begin(self, owner: str, key: str, fingerprint: str, patience: float) -> Ticket | Answer:
-        """The right to answer a request, or the answer that was given to it.
+    def begin(self, owner: str, key: str, fingerprint: str, timeout_seconds: float) -> IdempotencyClaim | Answer:
+        """Claim the right to answer a request, or return the answer that was given to it before.
 
         Args:
-            owner: whose key it is.
+            owner: who sent the request; each owner has keys of their own.
             key: as the client sent it.
-            fingerprint: sha256 of all that makes the request, in hex.
-            patience: seconds after which a request without an answer counts as lost with its server.
+            fingerprint: SHA-256, in hex, of method, path, query and body of the request.
+            timeout_seconds: an earlier claim without an answer that is older than this counts as lost.
 
         Raises:
             IdempotencyMismatchError: the key belongs to another request.
@@ -59,47 +62,47 @@ class IdempotencyKeys:
                 if row is None:
                     values = {"owner": owner, "key": key, "fingerprint": fingerprint, "created_at": now}
                     connection.execute(insert(idempotency).values(values))
-                    return Ticket(owner, key, now)
+                    return IdempotencyClaim(owner, key, now)
                 if row["fingerprint"] != fingerprint:
                     raise IdempotencyMismatchError(
-                        "this Idempotency-Key was used for another request: use a fresh one for each new request"
+                        "Idempotency-Key: it was used for another request. Use a new key for each new request."
                     )
                 if row["status"] is not None:
                     return Answer(row["status"], row["headers"], row["body"])
-                return _take_over(connection, row, now, patience)
+                return _take_over(connection, row, now, timeout_seconds)
         except IntegrityError as error:  # another server inserted the same key at the same time
             raise _in_flight() from error
 
-    def finish(self, ticket: Ticket, answer: Answer) -> None:
-        """Keep the answer; nothing happens where somebody else has taken over."""
+    def finish(self, claim: IdempotencyClaim, answer: Answer) -> None:
+        """Store the answer, unless a later claim has replaced this one."""
         with self._database.write() as connection:
-            _keep(connection, ticket, answer)
+            _store(connection, claim, answer)
 
-    def abandon(self, ticket: Ticket) -> None:
-        """Forget the key: there is no answer worth keeping."""
+    def abandon(self, claim: IdempotencyClaim) -> None:
+        """Delete the key, so that the same request can be tried again."""
         with self._database.write() as connection:
-            connection.execute(delete(idempotency).where(*_mine(ticket)))
+            connection.execute(delete(idempotency).where(*_is_claimed_by(claim)))
 
     def forget(self, seconds: float) -> int:
-        """Delete what is older than ``seconds``; returns how many."""
+        """Delete keys that are older than ``seconds``. Returns how many."""
         limit = self._clock() - timedelta(seconds=seconds)
         with self._database.write() as connection:
             return connection.execute(delete(idempotency).where(idempotency.c.created_at < limit)).rowcount
 
 
-def finish_within(connection: Connection, ticket: Ticket, answer: Answer) -> None:
-    """Keep the answer in the transaction that makes it true, so that both happen or neither.
+def finish_within(connection: Connection, claim: IdempotencyClaim, answer: Answer) -> None:
+    """Store the answer in the transaction whose result it reports, so that both are committed or neither.
 
     Raises:
-        ConflictError: somebody else has taken over; the transaction must be rolled back.
+        ConflictError: a later claim has replaced this one; the transaction must be rolled back.
     """
-    if not _keep(connection, ticket, answer):
+    if not _store(connection, claim, answer):
         raise _in_flight()
 
 
-def _keep(connection: Connection, ticket: Ticket, answer: Answer) -> bool:
+def _store(connection: Connection, claim: IdempotencyClaim, answer: Answer) -> bool:
     values = {"status": answer.status, "headers": answer.headers, "body": answer.body}
-    return bool(connection.execute(update(idempotency).where(*_mine(ticket)).values(values)).rowcount)
+    return bool(connection.execute(update(idempotency).where(*_is_claimed_by(claim)).values(values)).rowcount)
 
 
 def _row(connection: Connection, owner: str, key: str) -> RowMapping | None:
@@ -107,25 +110,25 @@ def _row(connection: Connection, owner: str, key: str) -> RowMapping | None:
     return connection.execute(query).mappings().first()
 
 
-def _take_over(connection: Connection, row: RowMapping, now: datetime, patience: float) -> Ticket:
-    if row["created_at"] > now - timedelta(seconds=patience):
+def _take_over(connection: Connection, row: RowMapping, now: datetime, timeout_seconds: float) -> IdempotencyClaim:
+    if row["created_at"] > now - timedelta(seconds=timeout_seconds):
         raise _in_flight()
     same = (idempotency.c.owner == row["owner"]) & (idempotency.c.key == row["key"])
     connection.execute(update(idempotency).where(same).values(created_at=now))
-    return Ticket(row["owner"], row["key"], now)
+    return IdempotencyClaim(row["owner"], row["key"], now)
 
 
-def _mine(ticket: Ticket) -> tuple[ColumnElement[bool], ...]:
+def _is_claimed_by(claim: IdempotencyClaim) -> tuple[ColumnElement[bool], ...]:
     return (
-        idempotency.c.owner == ticket.owner,
-        idempotency.c.key == ticket.key,
-        idempotency.c.created_at == ticket.taken_at,
+        idempotency.c.owner == claim.owner,
+        idempotency.c.key == claim.key,
+        idempotency.c.created_at == claim.taken_at,
         idempotency.c.status.is_(None),
     )
 
 
 def _in_flight() -> ConflictError:
     return ConflictError(
-        "the first request with this Idempotency-Key is still being answered: ask again in a moment",
+        "Idempotency-Key: the first request with it is still being answered. Repeat the request in a moment.",
         code="idempotency_in_flight",
     )

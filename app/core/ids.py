@@ -1,4 +1,4 @@
-"""Ids of objects: a prefix that says what it is, then 26 characters that sort by the time of making."""
+"""Ids of objects: a prefix for the kind of object, then 26 characters that sort by the time of creation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ import time
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32, lower case
 
 
-def new_id(prefix: str) -> str:
-    """A fresh id such as ``job_01j9...``: 48 bits of milliseconds, then 80 random bits (as a ULID)."""
-    number = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10))
+def new_id(prefix: str, milliseconds: int | None = None) -> str:
+    """A new id such as ``job_01j9...``: 48 bits of time, then 80 random bits (as a ULID).
+
+    Args:
+        prefix: the kind of object, such as ``job``.
+        milliseconds: time of creation since 1970 (POSIX); by default now.
+    """
+    now = time.time_ns() // 1_000_000 if milliseconds is None else milliseconds
+    number = now << 80 | int.from_bytes(os.urandom(10))
     digits = [_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5)]
     return f"{prefix}_{''.join(digits)}"

@@ -1,4 +1,4 @@
-"""API keys: random, shown once, kept as a digest."""
+"""API keys: random secrets that are shown once; the database holds their digests only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCOPES: tuple[Scope, ...] = ("read", "write", "admin")
 
 @dataclass(frozen=True)
 class ApiKey:
-    """A key without its secret."""
+    """An API key without its secret."""
 
     id: str
     owner: str
@@ -30,19 +30,19 @@ class ApiKey:
     revoked_at: datetime | None
 
     def allows(self, scope: Scope) -> bool:
-        """Whether the key may do what ``scope`` names; admin may all, write may read."""
+        """Whether the key allows what ``scope`` names. Scope admin includes write, and write includes read."""
         return any(SCOPES.index(mine) >= SCOPES.index(scope) for mine in SCOPES if mine in self.scopes)
 
 
 class ApiKeys:
-    """Keys in the database."""
+    """The API keys in the database."""
 
     def __init__(self, database: Database, clock: Clock = utc_now) -> None:
         self._database = database
         self._clock = clock
 
     def create(self, owner: str, scope: Scope = "write") -> tuple[ApiKey, str]:
-        """A new key and its secret, which is not kept."""
+        """Create a key. Returns it with its secret, which cannot be read again."""
         secret = f"cnet_{secrets.token_urlsafe(32)}"
         key = ApiKey(new_id("key"), owner, (scope,), self._clock(), None)
         values = {**key.__dict__, "scopes": list(key.scopes), "digest": _digest(secret)}
@@ -56,20 +56,20 @@ class ApiKeys:
             return [_key(row) for row in connection.execute(select(api_keys).order_by(api_keys.c.id)).mappings()]
 
     def check(self, secret: str) -> ApiKey | None:
-        """The key that ``secret`` belongs to, unless revoked."""
+        """The key with this secret; None where there is none or it is revoked."""
         query = select(api_keys).where(api_keys.c.digest == _digest(secret), api_keys.c.revoked_at.is_(None))
         with self._database.read() as connection:
             row = connection.execute(query).mappings().first()
         return _key(row) if row else None
 
     def revoke(self, key_id: str) -> bool:
-        """End a key; False where there is no such key that is valid."""
+        """Revoke a key. Returns False where it does not exist or is revoked already."""
         statement = update(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None))
         with self._database.write() as connection:
             return bool(connection.execute(statement.values(revoked_at=self._clock())).rowcount)
 
     def exist(self) -> bool:
-        """Whether any key was ever created: revoking the last one does not open the server."""
+        """Whether any key was ever created. Revoked keys count: revoking the last one does not open the server."""
         with self._database.read() as connection:
             return bool(connection.execute(select(func.count()).select_from(api_keys)).scalar_one())
 

@@ -1,7 +1,7 @@
-"""Start a program that cannot outlive the process that started it.
+"""Start a program that ends when the process that started it ends.
 
-``python -P -m app.core.launch PARENT PROGRAM ARGUMENT...`` asks the kernel to kill it when its parent ends, however
-that ends, and then becomes PROGRAM. (Linux; elsewhere it becomes PROGRAM and nothing more.)
+``python -P -m app.core.launch PARENT PROGRAM ARGUMENT...`` asks the kernel to kill it when its parent ends, for
+whatever reason, and then becomes PROGRAM. Only Linux can do so; elsewhere it becomes PROGRAM and nothing more.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ _PR_SET_PDEATHSIG = 1
 
 
 def bound_command(command: Sequence[str]) -> list[str]:
-    """The command line that runs ``command`` bound to the calling process.
+    """The command line that runs ``command`` and ends it when the calling process ends.
 
-    The kernel watches the thread that starts it: call from one that lives as long as the process.
+    The kernel watches the thread that starts the command, so start it from a thread that lives as long as the process.
     """
     return [sys.executable, "-P", "-m", "app.core.launch", str(os.getpid()), *command]
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when the thread that started it ends (Linux; elsewhere nothing happens).
+    """Ask the kernel to kill this process when the thread that started it ends. Does nothing except on Linux.
 
     Args:
-        parent: process id of the parent. Where it is gone already, this process ends at once: the kernel tells of a
-            death only once, and the parent may have died before we asked.
-
+        parent: process id of the parent. Where that process has ended already, this one exits at once, because the
+            kernel reports only what happens after it was asked.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -38,10 +37,10 @@ def die_with_parent(parent: int) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Bind to the parent, then become the program."""
+    """Ask the kernel to end this process with its parent, then become the program."""
     parent, *command = arguments
     die_with_parent(int(parent))
-    os.execvp(command[0], command)  # noqa: S606 - the program replaces this one, so its signals and its id are its own
+    os.execvp(command[0], command)  # noqa: S606 - the program takes over this process, so it has its id and gets its signals
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The outbox: messages that were committed with a job and must reach the queue, now or later."""
+"""The outbox: messages that were committed together with a job and must still be sent to the queue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.core.states import Status
 
 
 class Outbox:
-    """Unsent messages. Sending twice is harmless, so marking as sent comes after sending."""
+    """The unsent messages. A message is marked as sent after it was sent, because sending it twice is harmless."""
 
     def __init__(self, database: Database, queue: JobQueue, clock: Clock = utc_now) -> None:
         self._database = database
@@ -24,7 +24,7 @@ class Outbox:
         self._clock = clock
 
     def publish(self) -> int:
-        """Send what is unsent, oldest first; returns how many. Stops quietly where the broker does not answer."""
+        """Send all unsent messages, oldest first, as long as the broker answers. Returns how many were sent."""
         query = select(outbox.c.id, outbox.c.job_id).where(outbox.c.sent_at.is_(None)).order_by(outbox.c.id)
         with self._database.read() as connection:
             rows = connection.execute(query.limit(1000)).all()
@@ -39,10 +39,13 @@ class Outbox:
         return sent
 
     def republish_stale(self, seconds: float) -> int:
-        """Write a new message for each job that is queued, and whose last message is older than ``seconds``.
+        """Write a new message for each queued job whose last message was sent more than ``seconds`` ago.
 
-        Nothing is written while as many messages wait as jobs: then the jobs wait for workers, not for messages, and
-        a queue that is busy for hours does not fill up. A queue that workers empty is never in that state for long.
+        Nothing is written while the queue holds at least as many messages as there are queued jobs: those jobs wait
+        for a free worker, and more messages would only fill the queue.
+
+        Returns:
+            How many messages were written.
         """
         limit = self._clock() - timedelta(seconds=seconds)
         fresh = select(outbox.c.id).where(
@@ -62,14 +65,14 @@ class Outbox:
         return len(ids)
 
     def forget_sent(self, seconds: float) -> int:
-        """Delete messages that were sent so long ago, of jobs that no longer wait; returns how many."""
+        """Delete messages that were sent more than ``seconds`` ago, except those of queued jobs. Returns how many."""
         limit = self._clock() - timedelta(seconds=seconds)
         waiting = select(jobs.c.id).where(jobs.c.id == outbox.c.job_id, jobs.c.status == Status.QUEUED)
         with self._database.write() as connection:
             return connection.execute(delete(outbox).where(outbox.c.sent_at < limit, ~waiting.exists())).rowcount
 
     def _depth(self) -> int:
-        """Messages that wait; so many as never to republish where the broker does not answer."""
+        """Number of messages in the queue; the largest integer where the broker does not answer."""
         try:
             return self._queue.depth()
         except UnavailableError:

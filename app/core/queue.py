@@ -1,4 +1,4 @@
-"""The queue: how a job's id gets to a worker. A message is a hint; the database is the truth."""
+"""The job queue, which carries the id of a job to a worker. Only the database says which jobs there are."""
 
 from __future__ import annotations
 
@@ -8,39 +8,40 @@ from app.core.errors import UnavailableError
 
 RUN_JOB = "cnet.run_job"
 QUEUE = "cnet"
+BROKER_SILENT = "queue: the broker does not answer. Check that Redis or Valkey is running, and try again."
 
 
 class JobQueue(Protocol):
-    """Sends the id of a job to whoever is free. Sending twice is harmless: only one claim succeeds."""
+    """Sends the id of a job to a free worker. Sending it twice is harmless, because only one worker can claim a job."""
 
     def send(self, job_id: str) -> None:
-        """Raises UnavailableError where the broker does not answer."""
+        """Send the id of a job. Raises UnavailableError where the broker does not answer."""
 
     def depth(self) -> int:
-        """How many messages wait. Raises UnavailableError where the broker does not answer."""
+        """The number of messages in the queue. Raises UnavailableError where the broker does not answer."""
 
     def ping(self) -> None:
-        """Raises UnavailableError where the broker does not answer."""
+        """Check that the broker answers. Raises UnavailableError where it does not."""
 
 
 class MemoryQueue:
-    """A queue for unit tests: remembers what was sent; ``available`` says whether the broker answers."""
+    """A queue for unit tests: ``sent`` lists the ids that were sent, ``available`` says whether the broker answers."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
         self.available = True
 
     def send(self, job_id: str) -> None:
-        """As ``JobQueue.send``."""
+        """Append the id to ``sent``."""
         self.ping()
         self.sent.append(job_id)
 
     def depth(self) -> int:
-        """As ``JobQueue.depth``: nobody takes from this queue."""
+        """The number of ids that were sent: nobody takes from this queue."""
         self.ping()
         return len(self.sent)
 
     def ping(self) -> None:
-        """As ``JobQueue.ping``."""
+        """Raise UnavailableError unless ``available``."""
         if not self.available:
-            raise UnavailableError("the queue does not answer")
+            raise UnavailableError(BROKER_SILENT)

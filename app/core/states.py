@@ -1,4 +1,4 @@
-"""The states of a job and the moves between them."""
+"""The states of a job and the transitions between them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """Where a job is."""
+    """The state of a job."""
 
-    #: waiting for a worker; a lost job comes back here
+    #: waits for a worker; a job that lost its worker returns to this state
     QUEUED = "queued"
-    #: a worker holds the lease
+    #: a worker holds the lease and runs the job
     RUNNING = "running"
-    #: asked to stop, the worker is on it
+    #: cancellation was requested, and the worker is stopping the run
     CANCELLING = "cancelling"
-    #: done, a point is selected
+    #: has ended, and a point is selected
     SUCCEEDED = "succeeded"
-    #: ended with an error
+    #: has ended with an error
     FAILED = "failed"
-    #: ended on request
+    #: has ended because cancellation was requested
     CANCELLED = "cancelled"
-    #: ended by its time limit
+    #: has ended because its time limit was reached
     TIMED_OUT = "timed_out"
 
     @property
@@ -32,14 +32,14 @@ class Status(StrEnum):
 FINAL = frozenset({Status.SUCCEEDED, Status.FAILED, Status.CANCELLED, Status.TIMED_OUT})
 ACTIVE = frozenset({Status.QUEUED, Status.RUNNING, Status.CANCELLING})
 
-#: From each state the states that may follow.
-MOVES: dict[Status, frozenset[Status]] = {
+TRANSITIONS: dict[Status, frozenset[Status]] = {
     Status.QUEUED: frozenset({Status.RUNNING, Status.CANCELLED, Status.FAILED}),
     Status.RUNNING: frozenset({Status.CANCELLING, Status.QUEUED}) | FINAL,
     Status.CANCELLING: FINAL,
 }
+"""The states that may follow each state."""
 
 
 def sources(target: Status) -> tuple[Status, ...]:
-    """The states from which ``target`` may be reached."""
-    return tuple(state for state, targets in MOVES.items() if target in targets)
+    """The states that ``target`` may follow."""
+    return tuple(state for state, targets in TRANSITIONS.items() if target in targets)

@@ -1,4 +1,4 @@
-"""Checkpoints and data sets in the database: uploaded once, immutable, read by id."""
+"""Uploaded checkpoints and data sets in the database. Their rows do not change, except to be deleted."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from app.core.ids import new_id
 
 @dataclass(frozen=True)
 class NewUploadedFile:
-    """What is known of an upload after the box has read it."""
+    """The values of an upload that are known before it is stored."""
 
     owner: str
     filename: str | None
     sha256: str  # of the uploaded file
     size_bytes: int  # of the uploaded file
-    manifest: dict[str, Any]
+    manifest: dict[str, Any]  # what the sandbox found in the file
     blob: str  # digest of the canonical form
 
 
@@ -43,12 +43,12 @@ class UploadedFile:
 
     @classmethod
     def from_row(cls, row: RowMapping) -> UploadedFile:
-        """An object from a row of its table."""
+        """An uploaded file from a row of its table."""
         return cls(**row)
 
 
 class UploadedFiles:
-    """One kind of uploaded object: ``UploadedFiles.checkpoints(...)`` or ``UploadedFiles.datasets(...)``."""
+    """The uploaded files of one kind: ``UploadedFiles.checkpoints(...)`` or ``UploadedFiles.datasets(...)``."""
 
     def __init__(self, database: Database, table: Table, prefix: str, clock: Clock, retention_days: float) -> None:
         self._database = database
@@ -59,16 +59,16 @@ class UploadedFiles:
 
     @classmethod
     def checkpoints(cls, database: Database, clock: Clock = utc_now, retention_days: float = 0.0) -> UploadedFiles:
-        """The checkpoints."""
+        """The uploaded checkpoints. They expire after ``retention_days``; 0 means never."""
         return cls(database, checkpoints, "ckpt", clock, retention_days)
 
     @classmethod
     def datasets(cls, database: Database, clock: Clock = utc_now, retention_days: float = 0.0) -> UploadedFiles:
-        """The data sets."""
+        """The uploaded data sets. They expire after ``retention_days``; 0 means never."""
         return cls(database, datasets, "ds", clock, retention_days)
 
     def create(self, new: NewUploadedFile) -> UploadedFile:
-        """Add one."""
+        """Store a new row and return it."""
         now = self._clock()
         stored = UploadedFile(
             id=new_id(self._prefix),
@@ -87,7 +87,10 @@ class UploadedFiles:
         return stored
 
     def get(self, object_id: str, owner: str | None = None) -> UploadedFile | None:
-        """The object, also when deleted or expired (see its fields); with ``owner``, only that owner's."""
+        """The uploaded file with this id, even when it is deleted or expired; None where there is none.
+
+        With ``owner``, files of other owners count as not there.
+        """
         query = select(self._table).where(self._table.c.id == object_id)
         if owner is not None:
             query = query.where(self._table.c.owner == owner)
@@ -96,7 +99,7 @@ class UploadedFiles:
         return UploadedFile.from_row(row) if row else None
 
     def find(self, owner: str, limit: int, after: str | None = None) -> list[UploadedFile]:
-        """An owner's objects that are not deleted, newest first, older than ``after``."""
+        """Up to ``limit`` files of an owner that are not deleted, newest first, older than the id ``after``."""
         query = select(self._table).where(self._table.c.owner == owner, self._table.c.deleted_at.is_(None))
         if after is not None:
             query = query.where(self._table.c.id < after)
@@ -105,7 +108,7 @@ class UploadedFiles:
             return [UploadedFile.from_row(row) for row in connection.execute(query).mappings()]
 
     def mark_deleted(self, object_id: str) -> None:
-        """Hide it. The reaper removes the blob once nothing refers to it."""
+        """Hide an uploaded file. The reaper deletes its blob when nothing refers to it any more."""
         with self._database.write() as connection:
             connection.execute(
                 update(self._table).where(self._table.c.id == object_id).values(deleted_at=self._clock())

@@ -1,4 +1,4 @@
-"""Which workers there are, and when they were last seen."""
+"""The workers that run jobs, and when each was last seen."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.core.db.tables import workers
 
 @dataclass(frozen=True)
 class WorkerRow:
-    """A worker process."""
+    """A row of ``workers``: a worker process, its devices and the versions of its packages."""
 
     id: str
     started_at: datetime
@@ -24,14 +24,14 @@ class WorkerRow:
 
 
 class Workers:
-    """Workers in the database."""
+    """The workers in the database."""
 
     def __init__(self, database: Database, clock: Clock = utc_now) -> None:
         self._database = database
         self._clock = clock
 
     def beat(self, worker_id: str, devices: list[str], versions: dict[str, str]) -> None:
-        """Say that a worker lives."""
+        """Record that a worker is alive now."""
         now = self._clock()
         with self._database.write() as connection:
             mine = update(workers).where(workers.c.id == worker_id)
@@ -43,7 +43,7 @@ class Workers:
                 )
 
     def forget(self, worker_id: str) -> None:
-        """A worker has ended."""
+        """Delete a worker that has ended."""
         with self._database.write() as connection:
             connection.execute(delete(workers).where(workers.c.id == worker_id))
 
@@ -54,7 +54,7 @@ class Workers:
             return [WorkerRow(**row) for row in connection.execute(query.order_by(workers.c.id)).mappings()]
 
     def drop_silent(self, seconds: float) -> None:
-        """Forget workers that were not seen for ``seconds``."""
+        """Delete workers that were not seen for ``seconds``."""
         with self._database.write() as connection:
             limit = self._clock() - timedelta(seconds=seconds)
             connection.execute(delete(workers).where(workers.c.last_seen <= limit))

@@ -39,12 +39,12 @@ class Reaper:
 
     def recover_expired(self) -> None:
         """Recover the jobs whose lease has expired."""
-        for job in self._lifecycle.expired():
+        for job in self._lifecycle.get_expired():
             self._recover(job, holder=False)
 
     def recover_orphans(self) -> None:
         """Recover the jobs of workers that are known to be dead."""
-        running = self._lifecycle.running()
+        running = self._lifecycle.get_running()
         for job in running:
             if job.worker is not None and self._presence.is_dead(job.worker):
                 self._recover(job, holder=True)

@@ -119,7 +119,7 @@ class RunnerMonitor:
         """Whether the job should be cancelled; None where this attempt does not hold it. Renews a lease that is due."""
         now = time.monotonic()
         if now < self._renewed + self._limits.lease / 4:
-            job = self._lifecycle.held(self._job.id, self._job.attempt)
+            job = self._lifecycle.get_held(self._job.id, self._job.attempt)
             return None if job is None else job.cancel_requested
         lease = self._lifecycle.renew(self._job.id, self._job.attempt, self._limits.lease)
         if lease is None:

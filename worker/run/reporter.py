@@ -68,7 +68,7 @@ class JobReporter:
         self._columns: dict[str, Any] = {}
         self._last_write = -math.inf  # time of the last write; later where it failed, to delay the next
         self._written_progress = job.progress
-        self._written_points = {row.index: row for row in retry_until_available(lambda: points.of(job.id), stop)}
+        self._written_points = {row.index: row for row in retry_until_available(lambda: points.of_job(job.id), stop)}
 
     def add_event(self, kind: EventType, value: Any, **columns: Any) -> None:
         """Add the event ``{kind: value}``, and set columns of the job."""

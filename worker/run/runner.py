@@ -128,7 +128,7 @@ def run_attempt(settings: Settings, job_id: str, attempt: int, stop: StopFlag) -
     """
     database = Database(settings.database)
     try:
-        job = retry_until_available(lambda: Lifecycle(database).held(job_id, attempt), stop)
+        job = retry_until_available(lambda: Lifecycle(database).get_held(job_id, attempt), stop)
         return exit_codes.FENCED if job is None else Runner(settings, database, job, stop).run()
     except StoppedError:
         return exit_codes.STOPPED

@@ -126,7 +126,7 @@ class Supervisor:
             log.info("job %s: %s", job.id, status)
 
     def _record(self, job: Job, reason: StopReason | None, code: int) -> Status | None:
-        held = self._lifecycle.held(job.id, job.attempt)
+        held = self._lifecycle.get_held(job.id, job.attempt)
         if held is None:
             return None
         if held.cancel_requested:

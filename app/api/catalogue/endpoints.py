@@ -8,10 +8,10 @@ from fastapi import APIRouter
 
 from app.api.catalogue import service
 from app.api.catalogue.schemas import Catalogue
-from app.api.dependencies import BackendDep, documented
+from app.api.dependencies import BackendDep, bearer_security
 from app.api.http.openapi import PROBLEMS
 
-router = APIRouter(prefix="/v1/catalogue", tags=["catalogue"], responses=PROBLEMS, dependencies=[documented])
+router = APIRouter(prefix="/v1/catalogue", tags=["catalogue"], responses=PROBLEMS, dependencies=[bearer_security])
 
 
 @router.get("", operation_id="get_catalogue", summary="List the parts that a job can name", response_model=Catalogue)

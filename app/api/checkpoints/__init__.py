@@ -1,1 +1,1 @@
-"""Checkpoints: a trained model's weights."""
+"""Checkpoints: the weights of trained models."""

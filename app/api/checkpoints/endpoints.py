@@ -1,4 +1,4 @@
-"""Routes of checkpoints."""
+"""Routes for checkpoints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from app.api.checkpoints import service
 from app.api.checkpoints.schemas import Checkpoint, CheckpointList, CheckpointQuery, TensorList
-from app.api.dependencies import BackendDep, OwnerDep, documented
+from app.api.dependencies import BackendDep, OwnerDep, bearer_security
 from app.api.http.file_response import send_file
 from app.api.http.json_response import json_response
 from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY, binary
@@ -17,7 +17,7 @@ from app.api.http.pagination import PageParameters, page
 from app.api.uploaded_files import accept_upload
 from app.core.uploaded_files import UploadedFile
 
-router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], responses=PROBLEMS, dependencies=[documented])
+router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], responses=PROBLEMS, dependencies=[bearer_security])
 
 
 @router.post(
@@ -33,27 +33,27 @@ async def create(
 ) -> Response:
     """Send the file as the body, or as the part `file` of a form.
 
-    It is read once, under limits and without running anything of it, and kept as safetensors.
+    The server reads it in a sandbox, runs no code from it, and stores its tensors as safetensors.
     """
     return await accept_upload(request, backend, owner, query, service.upload_reader(backend, query), _created)
 
 
 @router.get("", operation_id="list_checkpoints", summary="List checkpoints", response_model=CheckpointList)
 def find(query: PageParameters, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
-    """Newest first."""
+    """Your checkpoints, newest first."""
     rows = backend.checkpoints.find(owner, query.limit + 1, query.after)
     return page(rows, query.limit, Checkpoint.of)
 
 
 @router.get("/{checkpoint_id}", operation_id="get_checkpoint", summary="Show a checkpoint", response_model=Checkpoint)
 def get(checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> Checkpoint:
-    """What is known of it."""
+    """The checkpoint's description, without its tensors."""
     return Checkpoint.of(service.get(backend, checkpoint_id, owner))
 
 
 @router.delete("/{checkpoint_id}", operation_id="delete_checkpoint", summary="Delete a checkpoint", status_code=204)
 def delete(checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> None:
-    """`409 in_use` while a job that has not ended needs it."""
+    """Delete the checkpoint. `409 in_use` while a job that has not ended needs it."""
     service.delete(backend, checkpoint_id, owner)
 
 
@@ -64,7 +64,7 @@ def delete(checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> None:
     response_model=TensorList,
 )
 def tensors(checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
-    """All tensors with the numbers that describe their values."""
+    """All tensors with their shapes, element types and statistics of their values."""
     return {"data": service.get(backend, checkpoint_id, owner).manifest["tensors"]}
 
 
@@ -73,11 +73,11 @@ def tensors(checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> dict[st
     operation_id="get_checkpoint_content",
     summary="Download a checkpoint",
     response_class=Response,
-    responses=binary("application/octet-stream", "The canonical safetensors."),
+    responses=binary("application/octet-stream", "The safetensors file."),
 )
 @router.head("/{checkpoint_id}/content", include_in_schema=False)
 def content(request: Request, checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> Response:
-    """The canonical safetensors; takes `Range`, `If-None-Match`, `If-Range`."""
+    """The tensors as a safetensors file. `Range`, `If-None-Match` and `If-Range` are supported."""
     return send_file(request, service.content(backend, checkpoint_id, owner))
 
 

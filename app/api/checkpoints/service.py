@@ -1,4 +1,4 @@
-"""What may be done with checkpoints."""
+"""The operations on checkpoints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from cnet.sandbox import WEIGHTS_FILE
 
 
 def upload_reader(backend: Backend, query: CheckpointQuery) -> UploadReader:
-    """How an uploaded checkpoint is read."""
+    """How an uploaded checkpoint is read and stored."""
 
     def read(source: Path, target: Path) -> tuple[Path, dict[str, Any]]:
         manifest = backend.sandbox.checkpoint(source, target, query.weights_key, strip_prefix=query.strip_prefix)
@@ -33,17 +33,17 @@ def get(backend: Backend, checkpoint_id: str, owner: str) -> UploadedFile:
 
 
 def delete(backend: Backend, checkpoint_id: str, owner: str) -> None:
-    """Delete it. Raises ConflictError (``in_use``) while a job needs it, NotFoundError, GoneError."""
+    """Delete a checkpoint. Raises ConflictError (``in_use``) while a job needs it, NotFoundError, GoneError."""
     stored = get(backend, checkpoint_id, owner)
     if backend.jobs.uses(checkpoint_id=stored.id):
         raise ConflictError(
-            f"a job that has not ended needs the checkpoint {stored.id}: wait for it or cancel it", code="in_use"
+            f"checkpoint {stored.id}: a job that has not ended needs it. Wait for the job or cancel it.", code="in_use"
         )
     backend.checkpoints.mark_deleted(stored.id)
 
 
 def content(backend: Backend, checkpoint_id: str, owner: str) -> Download:
-    """The canonical safetensors. Raises NotFoundError, GoneError."""
+    """The tensors of a checkpoint as a safetensors file. Raises NotFoundError, GoneError."""
     stored = get(backend, checkpoint_id, owner)
     file = backend.blobs.path(stored.blob).open("rb")
     name = Path(stored.filename or stored.id).stem or stored.id

@@ -1,1 +1,1 @@
-"""Data sets: labelled images to train on and to measure accuracy with."""
+"""Data sets: labelled images for training and for measuring accuracy."""

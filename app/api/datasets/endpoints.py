@@ -1,4 +1,4 @@
-"""Routes of data sets."""
+"""Routes for data sets."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from starlette.responses import Response
 
 from app.api.datasets import service
 from app.api.datasets.schemas import Dataset, DatasetList
-from app.api.dependencies import BackendDep, OwnerDep, documented
+from app.api.dependencies import BackendDep, OwnerDep, bearer_security
 from app.api.http.json_response import json_response
 from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY
 from app.api.http.pagination import PageParameters, page
 from app.api.uploaded_files import UploadQuery, accept_upload
 from app.core.uploaded_files import UploadedFile
 
-router = APIRouter(prefix="/v1/datasets", tags=["datasets"], responses=PROBLEMS, dependencies=[documented])
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"], responses=PROBLEMS, dependencies=[bearer_security])
 
 
 @router.post(
@@ -30,25 +30,28 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"], responses=PROBLEMS,
 async def create(
     request: Request, query: Annotated[UploadQuery, Query()], backend: BackendDep, owner: OwnerDep
 ) -> Response:
-    """An npz with `x_train`, `y_train`, `x_test`, `y_test`, or with `x` and `y`, of which a fifth becomes the test."""
+    """Send an npz file with the arrays `x_train`, `y_train`, `x_test` and `y_test`, or with `x` and `y`.
+
+    Of `x` and `y` a random fifth is used for testing.
+    """
     return await accept_upload(request, backend, owner, query, service.upload_reader(backend), _created)
 
 
 @router.get("", operation_id="list_datasets", summary="List data sets", response_model=DatasetList)
 def find(query: PageParameters, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
-    """The owner's own, newest first; the built-in ones are in the catalogue."""
+    """Your data sets, newest first. The catalogue lists those that are built in."""
     return page(backend.datasets.find(owner, query.limit + 1, query.after), query.limit, Dataset.of)
 
 
 @router.get("/{dataset_id}", operation_id="get_dataset", summary="Show a data set", response_model=Dataset)
 def get(dataset_id: str, backend: BackendDep, owner: OwnerDep) -> Dataset:
-    """What is known of it."""
+    """The description of a data set."""
     return Dataset.of(service.get(backend, dataset_id, owner))
 
 
 @router.delete("/{dataset_id}", operation_id="delete_dataset", summary="Delete a data set", status_code=204)
 def delete(dataset_id: str, backend: BackendDep, owner: OwnerDep) -> None:
-    """`409 in_use` while a job that has not ended needs it."""
+    """Delete the data set. `409 in_use` while a job that has not ended needs it."""
     service.delete(backend, dataset_id, owner)
 
 

@@ -1,4 +1,4 @@
-"""Data sets as JSON."""
+"""The JSON of data sets."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
-from app.api.checkpoints.schemas import Warning  # noqa: A004 - the contract's word
+from app.api.checkpoints.schemas import Warning  # noqa: A004 - the name in the HTTP contract
 from app.core.clock import rfc3339
 from app.core.uploaded_files import UploadedFile
 
 
 class Dataset(BaseModel):
-    """Labelled images. `sha256` and `size_bytes` are those of the uploaded file."""
+    """Labelled images."""
 
-    id: str
-    filename: str | None
+    id: str = Field(description="Id of the data set, `ds_...`.")
+    filename: str | None = Field(description="Name of the uploaded file; null where the client sent none.")
     format: str = Field(description="Name of the file format, one of `dataset_formats` in the catalogue.")
-    splits: dict[str, int] = Field(description="Images in `train` and in `test`.")
-    input_shape: tuple[int, int, int] = Field(description="Channels, height, width.")
-    classes: int
-    dtype: str
-    sha256: str
-    size_bytes: int
-    warnings: list[Warning]
-    created_at: str | None
-    expires_at: str | None
+    splits: dict[str, int] = Field(description="Number of images in `train` and in `test`.")
+    input_shape: tuple[int, int, int] = Field(description="Channels, height and width of an image.")
+    classes: int = Field(description="Number of classes.")
+    dtype: str = Field(description="Element type of the images, such as `uint8`.")
+    sha256: str = Field(description="SHA-256 of the uploaded file, 64 hex digits.")
+    size_bytes: int = Field(description="Size of the uploaded file in bytes.")
+    warnings: list[Warning] = Field(description="What to know about the file.")
+    created_at: str | None = Field(description="Time of the upload.")
+    expires_at: str | None = Field(description="Time after which the server deletes the data set; null: never.")
 
     @classmethod
     def of(cls, stored: UploadedFile) -> Self:
-        """From its row."""
+        """The JSON of a stored data set."""
         shown = ("format", "splits", "input_shape", "classes", "dtype", "warnings")
         return cls(
             id=stored.id,
@@ -45,6 +45,6 @@ class Dataset(BaseModel):
 class DatasetList(BaseModel):
     """A page of data sets, newest first."""
 
-    data: list[Dataset]
-    has_more: bool
-    next: str | None
+    data: list[Dataset] = Field(description="The data sets of this page.")
+    has_more: bool = Field(description="Whether there is another page.")
+    next: str | None = Field(description="Value of `after` for the next page; null: there is none.")

@@ -1,4 +1,4 @@
-"""What may be done with data sets, and what a job's ``dataset`` means."""
+"""The operations on data sets, and the data set that a job names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cnet.sandbox import DATASET_FILE
 
 @dataclass(frozen=True)
 class DatasetFacts:
-    """What a job must know of its data set before it runs. ``id`` is None for a built-in one."""
+    """What is checked of a job's data set: ``input_shape`` is channels, height, width; ``id`` is None if built in."""
 
     id: str | None
     input_shape: tuple[int, int, int]
@@ -25,7 +25,7 @@ class DatasetFacts:
 
 
 def upload_reader(backend: Backend) -> UploadReader:
-    """How an uploaded data set is read."""
+    """How an uploaded data set is read and stored."""
 
     def read(source: Path, target: Path) -> tuple[Path, dict[str, Any]]:
         manifest = backend.sandbox.dataset(source, target)
@@ -40,23 +40,28 @@ def get(backend: Backend, dataset_id: str, owner: str) -> UploadedFile:
 
 
 def delete(backend: Backend, dataset_id: str, owner: str) -> None:
-    """Delete it. Raises ConflictError (``in_use``) while a job needs it, NotFoundError, GoneError."""
+    """Delete a data set. Raises ConflictError (``in_use``) while a job needs it, NotFoundError, GoneError."""
     stored = get(backend, dataset_id, owner)
     if backend.jobs.uses(dataset_id=stored.id):
         raise ConflictError(
-            f"a job that has not ended needs the data set {stored.id}: wait for it or cancel it", code="in_use"
+            f"data set {stored.id}: a job that has not ended needs it. Wait for the job or cancel it.", code="in_use"
         )
     backend.datasets.mark_deleted(stored.id)
 
 
 def resolve(backend: Backend, name: str, owner: str) -> DatasetFacts:
-    """A job's ``dataset``: the name of a built-in one, or an owner's id. Raises NotFoundError, GoneError."""
+    """The data set that a job names: a built-in one by its name, or an owner's by its id.
+
+    Raises NotFoundError, GoneError.
+    """
     if name in DATASETS.names():
         builtin = DATASETS.get(name)
         return DatasetFacts(None, builtin.input_shape, builtin.classes)
     if not name.startswith("ds_"):
         known = ", ".join(DATASETS.names())
-        raise NotFoundError(f"there is no data set {name[:60]!r}: give an id (ds_...) or a built-in name: {known}")
+        raise NotFoundError(
+            f"data set {name[:60]!r}: there is no built-in one of this name. Use an id (ds_...) or one of: {known}."
+        )
     stored = get(backend, name, owner)
     channels, height, width = stored.manifest["input_shape"]
     return DatasetFacts(stored.id, (channels, height, width), stored.manifest["classes"])

@@ -1,1 +1,1 @@
-"""Health: whether the server lives, and whether it can take work."""
+"""Health: whether the server runs, and whether it can take jobs."""

@@ -1,4 +1,4 @@
-"""Routes of health; open to all, they tell nothing about anybody."""
+"""Routes for health checks. They need no API key, since they show nothing of any owner."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ router = APIRouter(tags=["health"], responses=PROBLEMS)
 
 @router.get("/livez", operation_id="get_liveness", summary="Whether the server answers", response_model=Liveness)
 async def livez() -> Liveness:
-    """Looks at nothing else."""
+    """Answers as long as the server runs, whatever the state of disk, database and broker."""
     return Liveness()
 
 
 @router.get("/readyz", operation_id="get_readiness", summary="Whether jobs can be taken", response_model=Readiness)
 def readyz(request: Request, backend: BackendDep) -> Response:
-    """Disk, database and broker; `503` says which of them fails."""
-    health = service.look(backend)
+    """Checks disk, database and broker; `503` says which of them fails."""
+    health = service.check_health(backend)
     if health.ready:
         return json_response(Readiness(checks=health.checks, workers=service.count_workers(backend)))
     wrong = "; ".join(f"{name}: {result}" for name, result in health.checks.items() if result != "ok")

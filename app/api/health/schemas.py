@@ -1,4 +1,4 @@
-"""Health as JSON."""
+"""The JSON of health checks."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pydantic import BaseModel, Field
 
 
 class Liveness(BaseModel):
-    """The server answers."""
+    """The server runs."""
 
-    status: Literal["ok"] = "ok"
+    status: Literal["ok"] = Field(default="ok", description="Always `ok`.")
 
 
 class Readiness(BaseModel):
-    """All that the server depends on works."""
+    """The server can take jobs."""
 
-    status: Literal["ok"] = "ok"
-    checks: dict[str, str] = Field(description="`ok` by what was checked: disk, database, broker.")
-    workers: int = Field(description="Workers seen of late.")
+    status: Literal["ok"] = Field(default="ok", description="Always `ok`; otherwise the answer is `503`.")
+    checks: dict[str, str] = Field(description="`ok` for each of disk, database and broker.")
+    workers: int = Field(description="Number of workers that run now.")

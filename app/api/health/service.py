@@ -1,4 +1,4 @@
-"""Looks at what the server depends on."""
+"""Checks of the disk, the database and the broker."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from app.core.workers import Workers
 
 @dataclass(frozen=True)
 class Health:
-    """``ok``, or what is wrong, by what was looked at."""
+    """The result of each check by its name: ``ok``, or what is wrong and what to do."""
 
     checks: dict[str, str]
 
     @property
     def ready(self) -> bool:
-        """Whether all is well."""
+        """Whether all checks succeeded."""
         return all(result == "ok" for result in self.checks.values())
 
 
-def look(backend: Backend) -> Health:
-    """Disk, database (and its tables' release), broker; the disk first, since without space the others fail too."""
+def check_health(backend: Backend) -> Health:
+    """Check the disk, the database and its tables, and the broker. Without disk space the others often fail too."""
     return Health(
         {
             "disk": _outcome(lambda: _check_space(backend)),
@@ -39,14 +39,16 @@ def look(backend: Backend) -> Health:
 
 
 def count_workers(backend: Backend) -> int:
-    """Workers that were seen within their lease."""
+    """Number of workers that were seen within the time of a lease."""
     return len(Workers(backend.database).alive(backend.settings.lease_seconds))
 
 
 def _check_space(backend: Backend) -> None:
     free, reserve = free_bytes(backend.settings.data_dir.absolute()), backend.settings.min_free_bytes
     if free < reserve:
-        raise StorageFullError(f"{free:,} bytes are free for data, {reserve:,} are needed: make room")
+        raise StorageFullError(
+            f"{free:,} bytes are free for data, but {reserve:,} are needed. Delete data or enlarge the disk."
+        )
 
 
 def _outcome(check: Callable[[], None]) -> str:
@@ -55,6 +57,6 @@ def _outcome(check: Callable[[], None]) -> str:
     except (ServiceError, SQLAlchemyError, OSError) as error:
         known = known_error(error)
         if isinstance(known, StorageFullError) and known is not error:
-            return "no space is left on its disk: make room"
-        return known.detail if known is not None else "it does not answer"
+            return "no space is left on its disk. Delete data or enlarge the disk."
+        return known.detail if known is not None else "it does not answer. Check that it is running."
     return "ok"

@@ -1,1 +1,1 @@
-"""HTTP itself: bodies, files, problems, pages of lists."""
+"""HTTP: request bodies, file responses, problem documents, pages of lists, idempotency."""

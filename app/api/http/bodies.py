@@ -1,4 +1,4 @@
-"""Request bodies: read piece by piece, under limits of size, silence and space. Never whole, never twice."""
+"""Reading request bodies in chunks, with limits on size, silence and disk space."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from app.core.errors import BadRequestError, TooLargeError
 from app.core.settings import Settings
 from cnet.files import CHUNK_BYTES
 
-_OVERHEAD = 2**16  # bytes that multipart adds at most
+_OVERHEAD = 2**16  # most bytes that a multipart form adds to its file
 
 
 @dataclass(frozen=True)
 class Received:
-    """An uploaded file in the folder of its request."""
+    """An uploaded file in the folder of its request, with its SHA-256 in hex and its size in bytes."""
 
     path: Path
     sha256: str
     size: int
-    filename: str | None  # of a multipart part; as the client wrote it
+    filename: str | None  # of the multipart part, as the client wrote it
 
 
-async def pieces(request: Request, silence: float) -> AsyncIterator[bytes]:
-    """The body as it comes in.
+async def body_chunks(request: Request, silence: float) -> AsyncIterator[bytes]:
+    """Yield the chunks of the body as they arrive.
 
     Raises:
-        BodyTimeoutError: nothing came for ``silence`` seconds.
-        ClientDisconnect: the client went away before the end.
+        BodyTimeoutError: nothing arrived for ``silence`` seconds.
+        ClientDisconnect: the client closed the connection before the end.
     """
     more = True
     while more:
@@ -49,7 +49,7 @@ async def pieces(request: Request, silence: float) -> AsyncIterator[bytes]:
                 message = await request.receive()
         except TimeoutError:
             raise BodyTimeoutError(
-                f"nothing more of the body came for {silence:g} seconds; send the request again"
+                f"request body: nothing arrived for {silence:g} seconds. Send the request again."
             ) from None
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
@@ -58,60 +58,66 @@ async def pieces(request: Request, silence: float) -> AsyncIterator[bytes]:
 
 
 async def read_json(request: Request, settings: Settings) -> tuple[bytes, Any]:
-    """A JSON body: its bytes and its value. Strict: no NaN, no name twice.
+    """Read a JSON body; returns its bytes and its value. NaN, infinity and repeated names are refused.
 
     Raises:
-        MediaTypeError: the body says that it is something else.
-        TooLargeError: it is over ``max_json_bytes``, declared or not.
-        BadRequestError: (``malformed_json``)
+        MediaTypeError: the Content-Type is not JSON, or the body is encoded.
+        TooLargeError: the body is larger than ``max_json_bytes``.
+        BadRequestError: (``malformed_json``) the body is not JSON.
     """
     kind = _media_type(request)
     if kind and kind != "application/json" and not kind.endswith("+json"):
-        raise MediaTypeError(f"a JSON body is needed, with `Content-Type: application/json`; this one is {kind[:100]}")
+        raise MediaTypeError(
+            f"request body: its Content-Type is {kind[:100]}, but JSON is needed. "
+            "Send JSON with `Content-Type: application/json`."
+        )
     _refuse_encoding(request)
     _refuse_declared(request, settings.max_json_bytes, settings.max_json_bytes)
     body = bytearray()
-    async for piece in pieces(request, settings.body_timeout_seconds):
-        body += piece
+    async for chunk in body_chunks(request, settings.body_timeout_seconds):
+        body += chunk
         if len(body) > settings.max_json_bytes:
             raise _too_large(settings.max_json_bytes)
     return bytes(body), _parse(bytes(body))
 
 
 async def receive_file(request: Request, folder: Path, settings: Settings) -> Received:
-    """An uploaded file, raw or as the one part of a multipart form, written to ``folder / "body"``.
+    """Write an uploaded file to ``folder / "body"``. It is the body itself, or the one part of a multipart form.
 
     Raises:
-        MediaTypeError: a JSON body, or an encoded one.
-        TooLargeError: it is over ``max_upload_bytes``, declared or not.
-        StorageFullError: it would leave less than ``min_free_bytes``, or there is no space.
-        BadRequestError: (``bad_multipart``)
+        MediaTypeError: the body is JSON, or it is encoded.
+        TooLargeError: the file is larger than ``max_upload_bytes``.
+        StorageFullError: the file would leave less than ``min_free_bytes`` free.
+        BadRequestError: (``bad_multipart``) the multipart form is malformed.
     """
     kind, limit = _media_type(request), settings.max_upload_bytes
     if kind == "application/json" or kind.endswith("+json"):
-        raise MediaTypeError("send the file itself as the body, or as the part `file` of multipart/form-data")
+        raise MediaTypeError(
+            "request body: it is JSON, but a file is needed. "
+            "Send the file itself as the body, or as the part `file` of multipart/form-data."
+        )
     _refuse_encoding(request)
     part = FilePart(request.headers["content-type"]) if kind == "multipart/form-data" else None
     declared = _refuse_declared(request, limit + (_OVERHEAD if part else 0), limit)
     await run_in_threadpool(require_free_space, folder, declared, settings.min_free_bytes)
-    sink = _Sink(folder / "body", limit, settings.min_free_bytes)
+    upload = _UploadFile(folder / "body", limit, settings.min_free_bytes)
     try:
         received = 0
-        async for piece in pieces(request, settings.body_timeout_seconds):
-            received += len(piece)
+        async for chunk in body_chunks(request, settings.body_timeout_seconds):
+            received += len(chunk)
             if received > limit + _OVERHEAD:
                 raise _too_large(limit)
-            await sink.write(part.feed(piece) if part else piece)
+            await upload.write(part.feed(chunk) if part else chunk)
         if part:
             part.finish()
-        await sink.finish()
+        await upload.finish()
     finally:
-        sink.close()
-    return Received(sink.path, sink.digest.hexdigest(), sink.size, part.filename if part else None)
+        upload.close()
+    return Received(upload.path, upload.digest.hexdigest(), upload.size, part.filename if part else None)
 
 
-class _Sink:
-    """A file that grows by whole buffers, written and hashed in a thread."""
+class _UploadFile:
+    """A file that is written and hashed in a thread, a chunk of CHUNK_BYTES at a time."""
 
     def __init__(self, path: Path, limit: int, reserve: int) -> None:
         self.path = path
@@ -123,7 +129,7 @@ class _Sink:
         self._file = path.open("wb", buffering=0)
 
     async def write(self, data: bytes) -> None:
-        """Take bytes. Raises TooLargeError, StorageFullError, and OSError where there is no space."""
+        """Append bytes. Raises TooLargeError, StorageFullError and OSError."""
         self.size += len(data)
         if self.size > self._limit:
             raise _too_large(self._limit)
@@ -132,7 +138,7 @@ class _Sink:
             await run_in_threadpool(self._flush)
 
     async def finish(self) -> None:
-        """Write what is left."""
+        """Write the bytes that are still in the buffer."""
         await run_in_threadpool(self._flush)
 
     def close(self) -> None:
@@ -155,11 +161,13 @@ def _media_type(request: Request) -> str:
 def _refuse_encoding(request: Request) -> None:
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"", "identity"}:
-        raise MediaTypeError(f"a body with `Content-Encoding: {encoding[:40]}` is not taken: send it as it is")
+        raise MediaTypeError(
+            f"request body: its Content-Encoding {encoding[:40]} is not accepted. Send it uncompressed."
+        )
 
 
 def _refuse_declared(request: Request, most: int, limit: int) -> int:
-    """The declared length, 0 where there is none. Raises TooLargeError before a byte is read."""
+    """The declared length in bytes, 0 where there is none. Raises TooLargeError before a byte is read."""
     text = request.headers.get("content-length", "0")
     declared = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
     if declared > most:
@@ -168,41 +176,50 @@ def _refuse_declared(request: Request, most: int, limit: int) -> int:
 
 
 def _too_large(limit: int) -> TooLargeError:
-    return TooLargeError(f"the body is larger than the {limit} bytes that are taken")
+    return TooLargeError(
+        f"request body: it is larger than the {limit} bytes that the server accepts. "
+        "Send a smaller one, or ask whoever runs the server for a higher limit."
+    )
 
 
 def _parse(body: bytes) -> Any:
     try:
-        return json.loads(body.decode("utf-8"), parse_constant=_no_number, object_pairs_hook=_unique)
+        return json.loads(
+            body.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_names
+        )
     except RecursionError:
-        raise BadRequestError("the JSON body is nested too deeply", code="malformed_json") from None
+        raise BadRequestError(
+            "request body: its JSON is nested too deeply. Send a flatter document.", code="malformed_json"
+        ) from None
     except ValueError as error:
-        raise BadRequestError(f"the body is not JSON: {_why(body, error)}", code="malformed_json") from error
+        raise BadRequestError(
+            f"request body: it is not JSON ({_why(body, error)}). Correct it and send it again.", code="malformed_json"
+        ) from error
 
 
 def _why(body: bytes, error: ValueError) -> str:
-    """What is wrong with it; the decoder's own advice is for programmers."""
+    """What is wrong with the JSON, in words for users."""
     if isinstance(error, _NotStrictError):
         return str(error)
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start} is not UTF-8"
     if body.startswith(codecs.BOM_UTF8):
-        return "it begins with a byte order mark; send UTF-8 without one"
+        return "it begins with a byte order mark, which UTF-8 does not need"
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at line {error.lineno}, column {error.colno}"
     return "a number has too many digits"
 
 
 class _NotStrictError(ValueError):
-    """JSON that Python reads and the contract does not allow."""
+    """JSON that Python accepts and the HTTP contract does not."""
 
 
-def _no_number(name: str) -> float:
-    raise _NotStrictError(f"{name} is no JSON number")
+def _refuse_constant(name: str) -> float:
+    raise _NotStrictError(f"{name} is not a JSON number")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        raise _NotStrictError("an object has a name twice")
+        raise _NotStrictError("an object contains a name twice")
     return document

@@ -1,4 +1,4 @@
-"""Errors that only the HTTP edge knows; ``app.api.http.problems`` gives each its status."""
+"""Errors that only HTTP has; ``app.api.http.problems`` maps each to its status."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ from app.core.errors import ServiceError
 
 
 class UnprocessableError(ServiceError):
-    """A request that is well formed and cannot be done."""
+    """A well-formed request that cannot be fulfilled."""
 
     default_code: ClassVar[str] = "invalid"
 
 
 class MediaTypeError(ServiceError):
-    """A body of a type, or in an encoding, that the route does not take."""
+    """A request body whose media type or encoding the route does not accept."""
 
     default_code: ClassVar[str] = "unsupported_media_type"
 
 
 class BodyTimeoutError(ServiceError):
-    """A client that stopped sending in the midst of a body."""
+    """A client that stopped sending within a request body."""
 
     default_code: ClassVar[str] = "request_timeout"
 
 
 class RangeError(ServiceError):
-    """A byte range outside the file, whose size is ``size``."""
+    """A byte range outside the file. ``size``: bytes of the file."""
 
     default_code: ClassVar[str] = "range_not_satisfiable"
 
     def __init__(self, size: int) -> None:
-        super().__init__(f"the range lies outside the file, which has {size} bytes")
+        super().__init__(
+            f"Range: it begins after the end of the file, which has {size} bytes. Request an earlier range."
+        )
         self.size = size

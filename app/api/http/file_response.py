@@ -1,4 +1,4 @@
-"""Files as responses: HEAD, one byte range, validators, digests (RFC 9110, 9530, 6266)."""
+"""Responses that send a file: HEAD, one byte range, validators and digests (RFC 9110, RFC 9530)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,14 @@ _ONE_RANGE = re.compile(r"bytes=\s*(\d{0,19})-(\d{0,19})\s*", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Download:
-    """An open file, of which the first ``size`` bytes are sent: it may grow meanwhile.
+    """An open file to send.
 
-    ``etag`` is a strong validator, quotes included; without one the client gets no way to reuse what it has.
+    Attributes:
+        file: the file; closed after sending.
+        size: number of bytes to send, from its start. The file may grow meanwhile.
+        media_type: value of Content-Type.
+        etag: strong validator, with its quotes; None where the content may change.
+        headers: further response headers.
     """
 
     file: BinaryIO
@@ -33,12 +38,12 @@ class Download:
 
 
 def send_file(request: Request, download: Download) -> Response:
-    """The response to GET or HEAD: whole, a part (206), or not modified (304). Closes the file.
+    """The response to GET or HEAD: the file (200), a range of it (206), or not modified (304).
 
-    A range that is malformed, or several ranges at once, count as none, as RFC 9110 §14.2 allows.
+    A malformed range and several ranges at once are ignored, as RFC 9110 §14.2 allows. The file is closed afterwards.
 
     Raises:
-        RangeError: the range begins after the end.
+        RangeError: the range begins after the end of the file.
     """
     headers = {"Accept-Ranges": "bytes", **download.headers}
     if download.etag is not None:
@@ -60,7 +65,7 @@ def send_file(request: Request, download: Download) -> Response:
 
 
 def repr_digest(sha256: str) -> str:
-    """The value of ``Repr-Digest`` (RFC 9530) for a digest in hex."""
+    """The value of the header ``Repr-Digest`` (RFC 9530) for a SHA-256 in hex."""
     return f"sha-256=:{base64.b64encode(bytes.fromhex(sha256)).decode()}:"
 
 
@@ -70,7 +75,7 @@ async def _content(file: BinaryIO, start: int, length: int) -> AsyncIterator[byt
         while length > 0:
             chunk = await run_in_threadpool(file.read, min(CHUNK_BYTES, length))
             if not chunk:
-                raise OSError("the file became shorter while it was sent")
+                raise OSError("file: it became shorter while it was sent. Request it again.")
             length -= len(chunk)
             yield chunk
     finally:
@@ -78,7 +83,7 @@ async def _content(file: BinaryIO, start: int, length: int) -> AsyncIterator[byt
 
 
 def _matches(header: str | None, etag: str) -> bool:
-    """Weak comparison of an If-None-Match list."""
+    """Whether an If-None-Match header names ``etag`` (weak comparison)."""
     if header is None:
         return False
     tags = {tag.strip().removeprefix("W/") for tag in header.split(",")}
@@ -86,7 +91,7 @@ def _matches(header: str | None, etag: str) -> bool:
 
 
 def _range(request: Request, download: Download) -> tuple[int, int] | None:
-    """First byte and the one after the last, or None for the whole file."""
+    """The requested range as start and stop (exclusive), or None for the whole file."""
     match = _ONE_RANGE.fullmatch(request.headers.get("range", ""))
     if_range = request.headers.get("if-range")
     if match is None or (if_range is not None and if_range != download.etag):

@@ -1,4 +1,4 @@
-"""``Idempotency-Key`` around an endpoint: the same request gets the same answer."""
+"""The ``Idempotency-Key`` header: a repeated request gets the answer of the first one."""
 
 from __future__ import annotations
 
@@ -15,75 +15,96 @@ from starlette.responses import Response
 from app.api.backend import Backend
 from app.api.http.problems import known_problem
 from app.core.errors import BadRequestError
-from app.core.idempotency import Answer, Ticket, finish_within
+from app.core.idempotency import Answer, IdempotencyClaim, finish_within
 
 HEADER = "idempotency-key"
+QUICK_SECONDS = 60.0
+"""Time within which a request without a file is answered, unless its server was killed."""
+
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
-_KEPT_HEADERS = ("location", "content-type")
-_PASSING = frozenset({401, 403, 408, 409, 413, 429})  # refusals that may not hold a moment later
-
-QUICK = 60.0
-"""Seconds within which a request without a file is answered."""
+_STORED_HEADERS = ("location", "content-type")
+_TRANSIENT_STATUSES = frozenset({401, 403, 408, 409, 413, 429})  # the same request may succeed later
 
 
-class Keeper:
-    """Keeps the answer to one request in the transaction that makes it true; without a key it does nothing."""
+class AnswerStore:
+    """Stores the answer to one request within the transaction whose result it reports.
 
-    def __init__(self, ticket: Ticket | None = None) -> None:
-        self._ticket = ticket
+    Without a claim (a request without a key) nothing is stored. ``staged`` says whether an answer was written to the
+    transaction, which may still be rolled back.
+    """
+
+    def __init__(self, claim: IdempotencyClaim | None = None) -> None:
+        self._claim = claim
         self.staged = False
 
-    def keep(self, connection: Connection, response: Response) -> None:
-        """Raises ConflictError where another request with the key has taken over."""
-        if self._ticket is not None:
-            finish_within(connection, self._ticket, _kept(response))
+    def store(self, connection: Connection, response: Response) -> None:
+        """Store ``response``. Raises ConflictError where another request with the same key has taken over."""
+        if self._claim is not None:
+            finish_within(connection, self._claim, _storable(response))
             self.staged = True
 
 
-Produce = Callable[[Keeper], Awaitable[Response]]
+Respond = Callable[[AnswerStore], Awaitable[Response]]
 
 
 async def idempotent(
-    request: Request, backend: Backend, owner: str, body_sha256: str, produce: Produce, patience: float = QUICK
+    request: Request,
+    backend: Backend,
+    owner: str,
+    body_sha256: str,
+    respond: Respond,
+    timeout_seconds: float = QUICK_SECONDS,
 ) -> Response:
-    """The answer of ``produce``, or the one that the same request with the same key got before.
+    """The answer of ``respond``, or the stored answer to the same request with the same key.
 
-    Answers are kept, refusals too, but not those that a moment may change (5xx, ``in_use``, quotas). ``patience``:
-    seconds after which an answer that has not come is one that a killed server still owes.
+    Answers are stored, also refusals, except those that may be different a moment later (5xx, ``in_use``, quotas).
+
+    Args:
+        request: the request; its method, path, query and key are compared.
+        backend: holds the stored answers.
+        owner: whose keys are looked at.
+        body_sha256: SHA-256 of the body in hex.
+        respond: makes the answer. It may store it within its own transaction.
+        timeout_seconds: a first request without an answer that is older than this counts as lost.
 
     Raises:
         BadRequestError: the key is not 1 to 255 visible ASCII characters.
-        IdempotencyMismatchError, ConflictError: as ``app.core.idempotency``.
+        IdempotencyMismatchError: the key was used for another request.
+        ConflictError: the first request with the key is still being answered.
     """
     key = request.headers.get(HEADER)
     if key is None:
-        return await produce(Keeper())
+        return await respond(AnswerStore())
     if not _KEY.fullmatch(key):
-        raise BadRequestError("an Idempotency-Key has 1 to 255 visible ASCII characters", code="bad_idempotency_key")
-    begun = await run_in_threadpool(backend.idempotency.begin, owner, key, _fingerprint(request, body_sha256), patience)
+        raise BadRequestError(
+            "Idempotency-Key: it must have 1 to 255 visible ASCII characters. Send one that has.",
+            code="bad_idempotency_key",
+        )
+    fingerprint = _fingerprint(request, body_sha256)
+    begun = await run_in_threadpool(backend.idempotency.begin, owner, key, fingerprint, timeout_seconds)
     if isinstance(begun, Answer):
         return Response(begun.body, begun.status, {**begun.headers, "Idempotency-Replayed": "true"})
-    return await _first(request, backend, begun, produce)
+    return await _respond_first(request, backend, begun, respond)
 
 
-async def _first(request: Request, backend: Backend, ticket: Ticket, produce: Produce) -> Response:
-    keeper, kept = Keeper(ticket), False
+async def _respond_first(request: Request, backend: Backend, claim: IdempotencyClaim, respond: Respond) -> Response:
+    answers, stored = AnswerStore(claim), False
     try:
-        response = await _answer(request, keeper, produce)
-        kept = keeper.staged and response.status_code < 400  # a refusal means that its transaction was rolled back
-        if not kept and response.status_code < 500 and response.status_code not in _PASSING:
-            await run_in_threadpool(backend.idempotency.finish, ticket, _kept(response))
-            kept = True
+        response = await _respond(request, answers, respond)
+        stored = answers.staged and response.status_code < 400  # a refusal means that its transaction was rolled back
+        if not stored and response.status_code < 500 and response.status_code not in _TRANSIENT_STATUSES:
+            await run_in_threadpool(backend.idempotency.finish, claim, _storable(response))
+            stored = True
         return response
     finally:
-        if not kept:
+        if not stored:
             with CancelScope(shield=True):
-                await run_in_threadpool(backend.idempotency.abandon, ticket)
+                await run_in_threadpool(backend.idempotency.abandon, claim)
 
 
-async def _answer(request: Request, keeper: Keeper, produce: Produce) -> Response:
+async def _respond(request: Request, answers: AnswerStore, respond: Respond) -> Response:
     try:
-        return await produce(keeper)
+        return await respond(answers)
     except Exception as error:
         response = known_problem(request, error)
         if response is None:
@@ -91,8 +112,8 @@ async def _answer(request: Request, keeper: Keeper, produce: Produce) -> Respons
         return response
 
 
-def _kept(response: Response) -> Answer:
-    headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
+def _storable(response: Response) -> Answer:
+    headers = {name: response.headers[name] for name in _STORED_HEADERS if name in response.headers}
     return Answer(response.status_code, headers, bytes(response.body).decode())
 
 

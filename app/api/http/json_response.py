@@ -1,4 +1,4 @@
-"""Answers in strict JSON."""
+"""JSON responses without NaN and infinity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from starlette.responses import Response
 
 
 def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A JSON response; models may stand anywhere in ``content``. NaN and infinity are refused, not written."""
+    """A JSON response. ``content`` may contain pydantic models at any depth.
+
+    Raises:
+        ValueError: a number in it is NaN or infinite.
+        TypeError: a value in it has no JSON form.
+    """
     text = json.dumps(content, allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_plain)
     return Response(text.encode("utf-8", "replace"), status, headers=headers, media_type="application/json")
 
@@ -19,4 +24,4 @@ def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | 
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(by_alias=True)
-    raise TypeError(f"{type(value).__name__} is not JSON")
+    raise TypeError(f"{type(value).__name__}: it has no JSON form. Convert it before it is sent.")

@@ -1,4 +1,4 @@
-"""A ``multipart/form-data`` body with one part ``file``, taken apart as it comes in: no second copy, no surprises."""
+"""Reading a ``multipart/form-data`` body with one part ``file`` as it arrives, without storing the body itself."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _IDENTITY = {"", "7bit", "8bit", "binary"}
 
 
 class FilePart:
-    """Takes the body in pieces and gives the file's bytes in pieces.
+    """Extracts the bytes of the file from the chunks of a body.
 
-    Every method raises BadRequestError (``bad_multipart``): for a body that is cut off or malformed, for a part that
-    is not ``file``, and for a second one.
+    Every method raises BadRequestError (``bad_multipart``) where the body is truncated or malformed, or has another
+    part than one ``file``.
     """
 
     def __init__(self, content_type: str) -> None:
@@ -24,9 +24,9 @@ class FilePart:
         self.filename: str | None = None
         self._files = 0
         self._headers: dict[str, str] = {}
-        self._field = bytearray()
-        self._value = bytearray()
-        self._pieces: list[bytes] = []
+        self._header_name = bytearray()
+        self._header_value = bytearray()
+        self._content: list[bytes] = []
         self._ended = False
         try:
             self._parser = MultipartParser(boundary, self._callbacks())  # type: ignore[arg-type]
@@ -34,48 +34,48 @@ class FilePart:
             raise _bad("its boundary is too long") from error
 
     def feed(self, data: bytes) -> bytes:
-        """The file's bytes within the next piece of the body."""
+        """The bytes of the file within the next chunk of the body."""
         try:
             self._parser.write(data)
         except FormParserError as error:
             raise _bad("it is malformed") from error
-        piece = b"".join(self._pieces)
-        self._pieces.clear()
-        return piece
+        content = b"".join(self._content)
+        self._content.clear()
+        return content
 
     def finish(self) -> None:
-        """Called at the end of the body; raises unless one whole part ``file`` was there."""
+        """Check, at the end of the body, that it had one complete part ``file``."""
         if not self._ended:
-            raise _bad("it ends before its closing boundary: the upload was cut off")
+            raise _bad("it ends before its closing boundary, so the upload was interrupted")
         if self._files == 0:
-            raise _bad("it has no part named file")
+            raise _bad("it has no part named `file`")
 
     def _callbacks(self) -> dict[str, object]:
         return {
             "on_part_begin": self._headers.clear,
-            "on_header_field": lambda data, start, end: self._field.extend(data[start:end]),
-            "on_header_value": lambda data, start, end: self._value.extend(data[start:end]),
-            "on_header_end": self._header_end,
-            "on_headers_finished": self._part,
-            "on_part_data": lambda data, start, end: self._pieces.append(data[start:end]),
+            "on_header_field": lambda data, start, end: self._header_name.extend(data[start:end]),
+            "on_header_value": lambda data, start, end: self._header_value.extend(data[start:end]),
+            "on_header_end": self._end_header,
+            "on_headers_finished": self._begin_content,
+            "on_part_data": lambda data, start, end: self._content.append(data[start:end]),
             "on_end": self._end,
         }
 
-    def _header_end(self) -> None:
-        self._headers[self._field.decode("latin-1").lower()] = self._value.decode("latin-1")
-        self._field.clear()
-        self._value.clear()
+    def _end_header(self) -> None:
+        self._headers[self._header_name.decode("latin-1").lower()] = self._header_value.decode("latin-1")
+        self._header_name.clear()
+        self._header_value.clear()
 
-    def _part(self) -> None:
+    def _begin_content(self) -> None:
         options = parse_options_header(self._headers.get("content-disposition"))[1]
         name = options.get(b"name", b"").decode("utf-8", "replace")
         if name != "file":
-            raise _bad(f"it has a part named {name[:60]!r}; options go into the query, as in ?filename=model.pth")
+            raise _bad(f"it has a part named {name[:60]!r}, but options belong in the query, as in ?filename=model.pth")
         if self._headers.get("content-transfer-encoding", "").strip().lower() not in _IDENTITY:
-            raise _bad("its part file has a Content-Transfer-Encoding; send the bytes as they are")
+            raise _bad("its part `file` has a Content-Transfer-Encoding, but the bytes must be sent as they are")
         self._files += 1
         if self._files > 1:
-            raise _bad("it has two parts named file; upload one file a request")
+            raise _bad("it has two parts named `file`, but each request uploads one file")
         given = options.get(b"filename")
         self.filename = given.decode("utf-8", "replace") if given is not None else None
 
@@ -84,6 +84,4 @@ class FilePart:
 
 
 def _bad(why: str) -> BadRequestError:
-    return BadRequestError(
-        f"the multipart body cannot be used: {why}. Send exactly one part, named file", code="bad_multipart"
-    )
+    return BadRequestError(f"multipart body: {why}. Send exactly one part, named `file`.", code="bad_multipart")

@@ -1,4 +1,4 @@
-"""What the API's documentation says beyond the types: bodies, problems, the job specification."""
+"""The OpenAPI document: what it says of bodies and problems, and the schemas that no route names."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _REFERENCE = "#/components/schemas/{model}"
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     "default": {
-        "description": "A problem (RFC 9457): every 4xx and 5xx.",
+        "description": "An error: a problem document (RFC 9457), for every status 4xx and 5xx.",
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
 }
-"""Responses that every route has."""
+"""The responses that every route has."""
 
 UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
@@ -29,20 +29,20 @@ UPLOAD_BODY: dict[str, Any] = {
                 "schema": {
                     "type": "object",
                     "required": ["file"],
-                    "properties": {"file": {"type": "string", "format": "binary"}},
+                    "properties": {"file": {"type": "string", "format": "binary", "description": "The file."}},
                 }
             },
         },
     }
 }
-"""The body of an upload: the file itself, or a form with one part ``file``."""
+"""The request body of an upload: the file itself, or a form with one part ``file``."""
 
 JOB_EXAMPLE: dict[str, Any] = {
     "checkpoint": "ckpt_1",
     "prune": {"name": "magnitude", "sparsity": [0.8, 0.9]},
     "quantize": {"name": "kmeans", "clusters": 16},
 }
-"""A job that needs no data set."""
+"""A job that needs no data set, as an example."""
 
 JOB_BODY: dict[str, Any] = {
     "requestBody": {
@@ -50,7 +50,7 @@ JOB_BODY: dict[str, Any] = {
         "content": {"application/json": {"schema": {"$ref": "#/components/schemas/JobSpec"}, "example": JOB_EXAMPLE}},
     }
 }
-"""The body of a submission."""
+"""The request body of a submission: a job specification."""
 
 IDEMPOTENCY_HEADER: dict[str, Any] = {
     "parameters": [
@@ -59,21 +59,22 @@ IDEMPOTENCY_HEADER: dict[str, Any] = {
             "in": "header",
             "required": False,
             "schema": {"type": "string", "minLength": 1, "maxLength": 255},
-            "description": "The same key with the same request gives the same answer.",
+            "description": "A key of your choice, new for each new request. Repeating a request with the same key "
+            "returns the answer of the first one and does nothing else.",
         }
     ]
 }
-"""The header that every POST takes."""
+"""The request header that every POST takes."""
 
 
 def binary(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:
-    """The documented 200 of a route that sends a file."""
+    """The response 200 of a route that sends a file, for the OpenAPI document."""
     schema = {"type": "string", "format": "binary"}
     return {200: {"description": description, "content": {media_type: {"schema": schema}}}}
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, made once."""
+    """The OpenAPI document of the application. It is made once."""
     if app.openapi_schema is None:
         document = get_openapi(
             title=app.title, version=app.version, summary=app.summary, description=app.description,

@@ -1,4 +1,4 @@
-"""Every refusal as RFC 9457 ``application/problem+json``, from one table of error classes and statuses."""
+"""Errors as problem documents (RFC 9457), by one table from error class to status."""
 
 from __future__ import annotations
 
@@ -57,30 +57,30 @@ STATUSES: dict[type[Exception], int] = {
     UnavailableError: 503,
     StorageFullError: 507,
 }
-"""The one table. What is not in it is a fault of the server: 500, without a word about its insides."""
+"""Status of each error class. Other exceptions are faults of the server: 500, and nothing of them is shown."""
 
 _RETRY_SECONDS = 5
 _DISK_FULL = disk_full_detail("the request's data on the server", "send the request again")
 
 
 class ProblemError(BaseModel):
-    """One thing wrong with a document: where (keys and indexes from the root) and what."""
+    """One thing that is wrong with the request."""
 
-    loc: list[str | int]
-    msg: str
+    loc: list[str | int] = Field(description="Where: names and indexes from the root of the document.")
+    msg: str = Field(description="What is wrong there.")
 
 
 class Problem(BaseModel):
-    """RFC 9457 problem. ``code`` is stable; ``detail`` says what is wrong and what to do."""
+    """An error (RFC 9457)."""
 
-    type: str = "about:blank"
-    title: str = Field(description="The status in words.")
-    status: int
-    detail: str
-    code: str
+    type: str = Field(default="about:blank", description="Always `about:blank`: `code` tells the kinds apart.")
+    title: str = Field(description="The HTTP status in words.")
+    status: int = Field(description="The HTTP status.")
+    detail: str = Field(description="What is wrong and what to do, for people.")
+    code: str = Field(description="What is wrong, for programs. The codes do not change.")
     instance: str = Field(description="Path of the request.")
-    request_id: str = Field(description="As in the header X-Request-Id; names the request in the server's log.")
-    errors: list[ProblemError] | None = None
+    request_id: str = Field(description="Name of the request in the server's log; also the header X-Request-Id.")
+    errors: list[ProblemError] | None = Field(default=None, description="All that is wrong with a document.")
 
 
 def problem_response(
@@ -92,7 +92,16 @@ def problem_response(
     extra: Mapping[str, Any] | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """A problem as a response. Takes the request for its path and id."""
+    """A problem document as a response.
+
+    Args:
+        request: for its path and id.
+        status: HTTP status.
+        code: stable code for programs.
+        detail: what is wrong and what to do.
+        extra: further members of the document.
+        headers: further response headers.
+    """
     document = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
@@ -108,7 +117,7 @@ def problem_response(
 
 
 def known_problem(request: Request, error: Exception) -> Response | None:
-    """The problem for one of our errors, or of the foreign ones that have a meaning; None for a fault."""
+    """The problem for an exception, or None where it is a fault of the server."""
     ours = known_error(error)
     status = _status(ours) if ours is not None else None
     if ours is None or status is None:
@@ -118,26 +127,29 @@ def known_problem(request: Request, error: Exception) -> Response | None:
 
 
 def known_error(error: Exception) -> ServiceError | CnetError | None:
-    """The error itself where it is ours; what a database or disk error means to the client; None for a fault."""
+    """The error that an exception means to the client: itself, or what a database or disk error amounts to.
+
+    None where it is a fault of the server.
+    """
     if isinstance(error, ServiceError | CnetError):
         return error
-    if isinstance(error, OperationalError) and _disk_is_full(error):
+    if isinstance(error, OperationalError) and _means_disk_full(error):
         return StorageFullError(_DISK_FULL)
     if isinstance(error, OperationalError | InterfaceError | PoolTimeoutError):
-        return UnavailableError("the database does not answer; try again in a moment")
+        return UnavailableError("database: it does not answer. Try again in a moment.")
     if is_disk_full(error):
         return StorageFullError(_DISK_FULL)
     return None
 
 
 def fault_response(request: Request) -> Response:
-    """The problem for a fault of the server; says nothing of its cause."""
-    detail = "something went wrong on the server; try again, or give the request_id to whoever runs it"
+    """The problem for a fault of the server. It does not show the cause."""
+    detail = "server: an unexpected error happened. Try again, or give the request_id to whoever runs the server."
     return problem_response(request, 500, "internal_error", detail)
 
 
 async def handle_known(request: Request, error: Exception) -> Response:
-    """Starlette's handler of errors that may be in the table; re-raises a fault for the outermost layer."""
+    """Answer an exception for Starlette. A fault of the server is raised again, for ``RequestContext``."""
     response = known_problem(request, error)
     if response is None:
         raise error
@@ -145,38 +157,40 @@ async def handle_known(request: Request, error: Exception) -> Response:
 
 
 async def handle_validation(request: Request, error: Exception) -> Response:
-    """Starlette's handler of parameters that FastAPI refused."""
+    """Answer a request whose parameters FastAPI found invalid."""
     rows: Sequence[Any] = error.errors() if isinstance(error, RequestValidationError) else ()
     errors = [{"loc": list(row["loc"]), "msg": str(row["msg"])} for row in rows]
     summary = "; ".join(f"{'.'.join(map(str, row['loc'][1:]))}: {row['msg']}" for row in errors[:5])
-    detail = f"the request's parameters are not valid: {summary}"
+    detail = f"request parameters: they are not valid ({summary}). Correct them and send the request again."
     return problem_response(request, 422, "invalid_request", detail, extra={"errors": errors})
 
 
 async def handle_http(request: Request, error: Exception) -> Response:
-    """Starlette's handler of what routing refuses: unknown routes, wrong methods."""
+    """Answer a request that Starlette refused, such as one to an unknown route or with a wrong method."""
     if not isinstance(error, HTTPException):
         raise error
     status = error.status_code
+    allowed = _allowed(request) if status == 405 else ""
     details = {
-        404: f"there is no {request.url.path}: the routes are listed at /docs",
-        405: f"{request.url.path} does not take {request.method}",
+        404: f"{request.url.path}: there is no such route. Choose one of those that /docs lists.",
+        405: f"{request.url.path}: it does not accept {request.method}. Use one of: {allowed}.",
     }
+    detail = details.get(status, f"request: {error.detail}. Correct it and send it again.")
     code = HTTPStatus(status).phrase.lower().replace(" ", "_")
-    headers = {**(error.headers or {}), **({"Allow": _allowed(request)} if status == 405 else {})}
-    return problem_response(request, status, code, details.get(status, str(error.detail)), headers=headers)
+    headers = {**(error.headers or {}), **({"Allow": allowed} if status == 405 else {})}
+    return problem_response(request, status, code, detail, headers=headers)
 
 
 def _allowed(request: Request) -> str:
-    """All methods that the path takes; Starlette names those of the first route alone."""
+    """All methods that the path accepts. Starlette itself names only those of the first route."""
     routes = request.app.routes
     methods = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
     scopes = {method: {**request.scope, "method": method} for method in methods}
     return ", ".join(m for m in methods if any(route.matches(scopes[m])[0] is Match.FULL for route in routes))
 
 
-def _disk_is_full(error: OperationalError) -> bool:
-    """SQLite has its own word for no room for the index of its write-ahead log, which it needs even to read."""
+def _means_disk_full(error: OperationalError) -> bool:
+    """Whether the disk is full. SQLite has an error of its own for the index of its write-ahead log."""
     name = getattr(error.orig, "sqlite_errorname", None)
     return name == "SQLITE_IOERR_SHMSIZE" or "disk is full" in str(error.orig)
 

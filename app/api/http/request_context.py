@@ -1,4 +1,4 @@
-"""The outermost layer: gives each request an id, and turns what nobody caught into a problem."""
+"""The outermost middleware: gives each request an id, and answers uncaught exceptions with a problem."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class RequestContext:
-    """ASGI middleware. A client's own ``X-Request-Id`` is kept where it is short and plain."""
+    """ASGI middleware that sets ``X-Request-Id``; a client's own one is used where it is short and plain."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As ASGI has it."""
+        """Handle one ASGI connection."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -44,9 +44,11 @@ class RequestContext:
         try:
             await self._app(scope, receive, send_with_id)
         except ClientDisconnect:
-            logger.info("%s %s: the client went away (%s)", scope["method"], scope["path"], request_id)
+            logger.info(
+                "%s %s: the client closed the connection (request %s)", scope["method"], scope["path"], request_id
+            )
         except Exception as error:
-            if started:  # too late for a problem: the connection is cut, so that no client takes it for whole
+            if started:  # too late for a problem: the connection is closed, so the client sees that bytes are missing
                 raise
             await _answer(Request(scope), error)(scope, receive, send_with_id)
 
@@ -56,7 +58,9 @@ def _answer(request: Request, error: Exception) -> ASGIApp:
     if known is not None:
         return known
     request_id = request.state.request_id
-    logger.error("%s %s failed (%s)", request.method, request.url.path, request_id, exc_info=error)
+    logger.error(
+        "%s %s: an unexpected error (request %s)", request.method, request.url.path, request_id, exc_info=error
+    )
     return fault_response(request)
 
 

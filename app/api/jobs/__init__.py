@@ -1,1 +1,1 @@
-"""Jobs: a compression that is asked for, watched, stopped."""
+"""Jobs: compressing a checkpoint, or training and compressing a network."""

@@ -1,4 +1,4 @@
-"""Holding a job's specification against what it names, before anything is queued."""
+"""Checking a job specification against the checkpoint and the data set that it names, before the job is queued."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cnet.weights import Selection, pruning_masks
 
 @dataclass(frozen=True)
 class TensorFacts:
-    """One tensor that the job will work on; tied copies are left out."""
+    """Name, element type and shape of a tensor of the job. Of tied tensors only the first one counts."""
 
     name: str
     dtype: str
@@ -32,7 +32,7 @@ class TensorFacts:
 
 @dataclass(frozen=True)
 class CheckedSpec:
-    """A specification that can be run, with what was learnt on the way."""
+    """A specification that was checked, with the checkpoint, data set and tensors that it names."""
 
     spec: JobSpec
     checkpoint_id: str | None
@@ -40,23 +40,28 @@ class CheckedSpec:
     tensors: tuple[TensorFacts, ...]
 
     def document(self) -> dict[str, Any]:
-        """The resolved JSON form, which parses to a specification that runs the same.
+        """The JSON form of the specification with all defaults written out, which runs the same.
 
-        What is to be searched for is left open: written out it would read as the user's own.
+        Values that the job searches for are left out, since written out they would be taken for the user's.
         """
         return resolved_document(self.spec)
 
 
 def check(backend: Backend, document: Any, owner: str) -> CheckedSpec:
-    """Everything that can be said of a specification without running it.
+    """Check a job specification as far as possible without running it.
+
+    Args:
+        backend: holds checkpoints, data sets and settings.
+        document: the specification as parsed JSON.
+        owner: who sent the request.
 
     Raises:
-        SpecError: it is not one, or its parts do not fit.
-        NotFoundError, GoneError: what it names is not there.
-        ArchitectureMismatchError, DatasetError: checkpoint, architecture and data set are not of one kind.
+        SpecError: it is not a valid specification, or its parts do not fit together.
+        NotFoundError, GoneError: a checkpoint or data set that it names does not exist.
+        ArchitectureMismatchError, DatasetError: checkpoint, architecture and data set do not fit together.
     """
-    if isinstance(document, str):  # would be read as JSON text within JSON
-        raise SpecError("a job spec is a JSON object, not a string")
+    if isinstance(document, str):  # JobSpec.parse would read it as JSON text
+        raise SpecError("job spec: it is a JSON string, but must be an object. Send the object itself as the body.")
     spec = JobSpec.parse(document)
     _check_text(spec)
     _check_limit(backend, spec)
@@ -75,7 +80,12 @@ def check(backend: Backend, document: Any, owner: str) -> CheckedSpec:
 
 
 def estimate(checked: CheckedSpec, queued: int) -> Estimate:
-    """What the job would take; a search mostly ends before it has made all that is counted here."""
+    """What the job would need. Where it searches, these are upper bounds.
+
+    Args:
+        checked: the specification.
+        queued: number of jobs in the queue.
+    """
     sizes = [(tensor, math.prod(tensor.shape)) for tensor in checked.tensors]
     raw_bytes = sum(size * dtypes.by_name(tensor.dtype).numpy.itemsize for tensor, size in sizes)
     grid = CandidateGrid.of(checked.spec)
@@ -86,7 +96,7 @@ def estimate(checked: CheckedSpec, queued: int) -> Estimate:
         parameters=sum(size for _, size in sizes),
         compressible_parameters=sum(math.prod(tensor.shape) for tensor in _compressible(checked)),
         raw_bytes=raw_bytes,
-        # each bundle is smaller than the weights; weights, their start and two moments of the optimizer are saved
+        # Each bundle is smaller than the weights. Training saves weights, initial weights and two moments of Adam.
         disk_bytes=raw_bytes * (points + sparsities + (4 if checked.spec.trains else 1)),
         queued_before=queued,
     )
@@ -99,12 +109,13 @@ def _compressible(checked: CheckedSpec) -> list[TensorFacts]:
 
 
 def warnings(checked: CheckedSpec) -> list[str]:
-    """What the user should know before running the job."""
+    """What the user should know before running the job: each says what is wrong and what to do."""
     selection = _selection(checked.spec)
     if not _compressible(checked):
-        return ["no tensor is compressible: the bundle would hold everything as it is"]
+        unchanged = "compressible: no tensor is selected, so the bundle would store everything unchanged. "
+        return [unchanged + "Add patterns of names to compressible.include."]
     return [
-        f"the pattern {pattern!r} of compressible matches no tensor"
+        f"compressible: the pattern {pattern!r} matches no tensor. Correct or remove it."
         for pattern in (*selection.include, *selection.exclude)
         if not any(fnmatchcase(tensor.name, pattern) for tensor in checked.tensors)
     ]
@@ -131,7 +142,7 @@ def _epochs(spec: JobSpec, grid: CandidateGrid) -> dict[str, int]:
 
 
 def _new_tensors(spec: JobSpec, dataset: DatasetFacts | None) -> tuple[TensorFacts, ...]:
-    """The tensors of a net that is trained from scratch. Raises SpecError where the images are too small for it."""
+    """The tensors of a network that is trained from scratch. Raises SpecError where the images are too small for it."""
     if dataset is None or spec.architecture is None:
         return ()
     shapes = spec.architecture.tensors(dataset.input_shape, dataset.classes)
@@ -139,19 +150,19 @@ def _new_tensors(spec: JobSpec, dataset: DatasetFacts | None) -> tuple[TensorFac
 
 
 def _check_text(spec: JobSpec) -> None:
-    """No control characters in what is shown to people and sent in headers; databases refuse some as well."""
+    """Check that name and labels, which are shown and sent in headers, have no control characters."""
     texts: list[tuple[tuple[str, ...], str]] = [(("name",), spec.name or "")]
     texts += [(("labels", key), key + value) for key, value in (spec.labels or {}).items()]
-    issues = [Issue(loc, "has control characters") for loc, text in texts if any(not c.isprintable() for c in text)]
+    issues = [Issue(loc, "it has control characters") for loc, text in texts if any(not c.isprintable() for c in text)]
     if issues:
-        raise SpecError("name and labels are plain text, without control characters", issues=issues)
+        raise SpecError("job spec: its name or labels contain control characters. Remove them.", issues=issues)
 
 
 def _check_limit(backend: Backend, spec: JobSpec) -> None:
     most = backend.settings.time_limit_seconds
     if spec.time_limit is not None and spec.time_limit > most:
-        issue = Issue(("time_limit",), f"is more than the {most} seconds that this server allows")
-        raise SpecError(f"time_limit {issue.msg}", issues=(issue,))
+        issue = Issue(("time_limit",), f"{spec.time_limit} seconds are more than the {most} that this server allows")
+        raise SpecError(f"time_limit: {issue.msg}. Set a lower one.", issues=(issue,))
 
 
 def _check_preprocess(spec: JobSpec, dataset: DatasetFacts) -> None:
@@ -159,6 +170,9 @@ def _check_preprocess(spec: JobSpec, dataset: DatasetFacts) -> None:
     for name in ("mean", "std"):
         length = len(getattr(spec.preprocess, name, (0.0,)))
         if length not in {1, channels}:
-            found.append(Issue(("preprocess", name), f"has {length} values, the images have {channels} channels"))
+            found.append(
+                Issue(("preprocess", name), f"it has {length} values, but the images have {channels} channels")
+            )
     if found:
-        raise SpecError(f"preprocess.{found[0].loc[1]} {found[0].msg}", issues=found)
+        detail = f"preprocess.{found[0].loc[1]}: {found[0].msg}. Give one value, or one for each channel."
+        raise SpecError(detail, issues=found)

@@ -1,4 +1,4 @@
-"""Routes of jobs."""
+"""Routes for jobs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from app.api.backend import Backend
-from app.api.dependencies import BackendDep, OwnerDep, documented
+from app.api.dependencies import BackendDep, OwnerDep, bearer_security
 from app.api.http.bodies import read_json
 from app.api.http.file_response import send_file
-from app.api.http.idempotency import Keeper, idempotent
+from app.api.http.idempotency import AnswerStore, idempotent
 from app.api.http.json_response import json_response
 from app.api.http.negotiation import prefers
 from app.api.http.openapi import IDEMPOTENCY_HEADER, JOB_BODY, PROBLEMS, binary
@@ -23,9 +23,9 @@ from app.api.http.pagination import page
 from app.api.jobs import service, watching
 from app.api.jobs.schemas import EventList, EventQuery, JobList, JobQuery, JobView, Validation, event_data
 
-router = APIRouter(prefix="/v1", tags=["jobs"], responses=PROBLEMS, dependencies=[documented])
+router = APIRouter(prefix="/v1", tags=["jobs"], responses=PROBLEMS, dependencies=[bearer_security])
 
-Act = Callable[[service.Also], JobView]
+Action = Callable[[service.WithinTransaction], JobView]
 
 _EVENT_TYPES = ("text/event-stream", "application/json")
 
@@ -39,7 +39,7 @@ _EVENT_TYPES = ("text/event-stream", "application/json")
     openapi_extra=JOB_BODY | IDEMPOTENCY_HEADER,
 )
 async def create(request: Request, backend: BackendDep, owner: OwnerDep) -> Response:
-    """Everything that can be checked is checked first: what is queued can be run."""
+    """Send a job specification. Everything that can be checked without running it is checked before it is queued."""
     body, document = await read_json(request, backend.settings)
     return await _accept(request, backend, owner, body, lambda also: service.submit(backend, document, owner, also))
 
@@ -52,18 +52,18 @@ async def create(request: Request, backend: BackendDep, owner: OwnerDep) -> Resp
     openapi_extra=JOB_BODY | IDEMPOTENCY_HEADER,
 )
 async def validate(request: Request, backend: BackendDep, owner: OwnerDep) -> Response:
-    """What a submission would say, and what the job would take."""
+    """Check a job specification and estimate what the job would need. Nothing is queued."""
     body, document = await read_json(request, backend.settings)
 
-    async def produce(_: Keeper) -> Response:
+    async def respond(_: AnswerStore) -> Response:
         return json_response(await run_in_threadpool(service.validate, backend, document, owner))
 
-    return await idempotent(request, backend, owner, hashlib.sha256(body).hexdigest(), produce)
+    return await idempotent(request, backend, owner, hashlib.sha256(body).hexdigest(), respond)
 
 
 @router.get("/jobs", operation_id="list_jobs", summary="List jobs", response_model=JobList)
 def find(query: Annotated[JobQuery, Query()], backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
-    """Newest first."""
+    """Your jobs, newest first."""
     return page(service.find(backend, owner, query), query.limit, lambda job: service.show(backend, job))
 
 
@@ -73,9 +73,14 @@ async def get(
     job_id: str,
     backend: BackendDep,
     owner: OwnerDep,
-    wait: Annotated[float, Query(ge=0, le=60, description="Seconds to wait for a change of status or phase.")] = 0,
+    wait: Annotated[
+        float, Query(ge=0, le=60, description="Seconds to wait for a change of status or phase; 0: answer at once.")
+    ] = 0,
 ) -> JobView:
-    """With `wait`: answers at the next change, when the time is up, or at once when the job has ended."""
+    """With `wait` the answer comes at the next change of status or phase, or when the time is up.
+
+    For a job that has ended it comes at once.
+    """
     job = await run_in_threadpool(service.get, backend, job_id, owner)
     if wait:
         job = await watching.wait_for_change(backend, job, wait, request.is_disconnected)
@@ -84,7 +89,7 @@ async def get(
 
 @router.delete("/jobs/{job_id}", operation_id="delete_job", summary="Delete a job", status_code=204)
 def delete(job_id: str, backend: BackendDep, owner: OwnerDep) -> None:
-    """It is stopped where it has not ended, and its results are removed."""
+    """Cancel the job where it has not ended, and remove its results."""
     service.delete(backend, job_id, owner)
 
 
@@ -97,7 +102,7 @@ def delete(job_id: str, backend: BackendDep, owner: OwnerDep) -> None:
     openapi_extra=IDEMPOTENCY_HEADER,
 )
 async def cancel(request: Request, job_id: str, backend: BackendDep, owner: OwnerDep) -> Response:
-    """`409` when it has ended."""
+    """Ask the worker to stop the job. `409` where it has ended already."""
     return await _accept(request, backend, owner, b"", lambda _: service.cancel(backend, job_id, owner))
 
 
@@ -110,7 +115,7 @@ async def cancel(request: Request, job_id: str, backend: BackendDep, owner: Owne
     openapi_extra=IDEMPOTENCY_HEADER,
 )
 async def retry(request: Request, job_id: str, backend: BackendDep, owner: OwnerDep) -> Response:
-    """A new job with the same specification. `409` while the old one has not ended."""
+    """Submit a new job with the same specification. `409` while the old one has not ended."""
     return await _accept(request, backend, owner, b"", lambda also: service.retry(backend, job_id, owner, also))
 
 
@@ -127,9 +132,11 @@ async def events(
     query: Annotated[EventQuery, Query()],
     backend: BackendDep,
     owner: OwnerDep,
-    last_event_id: Annotated[str | None, Header(description="Resume after this number.")] = None,
+    last_event_id: Annotated[
+        str | None, Header(description="Continue after the event with this number (for server-sent events).")
+    ] = None,
 ) -> Response:
-    """Server-sent events until the job has ended; with `Accept: application/json` a list of those until now."""
+    """Server-sent events until the job has ended, or with `Accept: application/json` a list of the events so far."""
     job = await run_in_threadpool(service.get, backend, job_id, owner)
     seen = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdigit() else 0
     after = min(max(query.after, seen), 2**31 - 1)
@@ -146,24 +153,24 @@ async def events(
     operation_id="get_job_log",
     summary="Read a job's log",
     response_class=Response,
-    responses=binary("text/plain", "The log until now."),
+    responses=binary("text/plain", "The log so far."),
 )
 @router.head("/jobs/{job_id}/logs", include_in_schema=False)
 def logs(request: Request, job_id: str, backend: BackendDep, owner: OwnerDep) -> Response:
-    """Text that grows; `Range: bytes=N-` gives what came after the first N bytes."""
+    """The log as text, which grows while the job runs. `Range: bytes=N-` returns what follows the first N bytes."""
     return send_file(request, service.log(backend, job_id, owner))
 
 
-async def _accept(request: Request, backend: Backend, owner: str, body: bytes, act: Act) -> Response:
-    """Do something with a job, in a thread, once for each idempotency key."""
+async def _accept(request: Request, backend: Backend, owner: str, body: bytes, action: Action) -> Response:
+    """Run an action on a job in a thread, once for each idempotency key, and answer 202 with the job."""
 
-    async def produce(keeper: Keeper) -> Response:
-        view = await run_in_threadpool(act, lambda connection, made: keeper.keep(connection, _accepted(made)))
+    async def respond(answers: AnswerStore) -> Response:
+        view = await run_in_threadpool(action, lambda connection, made: answers.store(connection, _accepted(made)))
         response = _accepted(view)
         response.background = BackgroundTask(service.publish, backend)
         return response
 
-    return await idempotent(request, backend, owner, hashlib.sha256(body).hexdigest(), produce)
+    return await idempotent(request, backend, owner, hashlib.sha256(body).hexdigest(), respond)
 
 
 def _accepted(view: JobView) -> Response:

@@ -1,4 +1,4 @@
-"""Jobs as JSON."""
+"""The JSON of jobs."""
 
 from __future__ import annotations
 
@@ -17,86 +17,88 @@ _PLAIN = r"^[^\x00-\x1f]*$"
 class JobQuery(PageQuery):
     """Query parameters of the list of jobs."""
 
-    status: Status | None = Field(default=None, description="Only jobs in this state.")
-    checkpoint: str | None = Field(default=None, pattern=ID_PATTERN, description="Only jobs on this checkpoint.")
+    status: Status | None = Field(default=None, description="Only jobs with this status.")
+    checkpoint: str | None = Field(
+        default=None, pattern=ID_PATTERN, description="Only jobs that compress this checkpoint (its id)."
+    )
     label: str | None = Field(
         default=None,
         min_length=1,
         max_length=320,
         pattern=_PLAIN,
-        description="`key`: only jobs with this label; `key:value`: with this value of it.",
+        description="Only jobs with this label: `key` for any value, or `key:value`.",
     )
 
 
 class EventQuery(BaseModel):
     """Query parameters of a job's events."""
 
-    after: int = Field(default=0, ge=0, le=2**31 - 1, description="Only events with a higher number.")
-    limit: int = Field(default=10_000, ge=1, le=10_000, description="Events of one JSON list.")
+    after: int = Field(default=0, ge=0, le=2**31 - 1, description="Only events with a higher number than this.")
+    limit: int = Field(default=10_000, ge=1, le=10_000, description="Largest number of events in a JSON list.")
 
 
 class JobError(BaseModel):
-    """Why a job failed: a stable code, and what is wrong and what to do."""
+    """Why a job failed."""
 
-    code: str
-    detail: str
+    code: str = Field(description="What is wrong, for programs. The codes do not change.")
+    detail: str = Field(description="What is wrong and what to do, for people.")
 
 
 class JobUrls(BaseModel):
-    """Where a job's things are. Null: there is none."""
+    """Paths of the routes of a job. Null: the server has no such route."""
 
-    self: str
-    events: str
-    logs: str
-    cancel: str
-    results: str
-    bundle: str
-    metrics: str
-    plot: str | None
-    page: str | None
+    self: str = Field(description="The job.")
+    events: str = Field(description="Its events.")
+    logs: str = Field(description="Its log.")
+    cancel: str = Field(description="Cancelling it, by POST.")
+    results: str = Field(description="Its points.")
+    bundle: str = Field(description="The bundle of its selected point.")
+    metrics: str = Field(description="All of its metrics.")
+    plot: str | None = Field(description="The plot of accuracy against size.")
+    page: str | None = Field(description="Its web page.")
 
     @classmethod
     def of(cls, job_id: str) -> JobUrls:
-        """By the job's id."""
+        """The paths for a job with this id."""
         base = f"/v1/jobs/{job_id}"
         own = {name: f"{base}/{name}" for name in ("events", "logs", "cancel", "results", "bundle", "metrics")}
         return cls.model_validate({"self": base, **own, "plot": None, "page": None})
 
 
 class JobView(BaseModel):
-    """A compression that was asked for."""
+    """A job."""
 
-    id: str
-    name: str | None
-    labels: dict[str, str]
-    status: Status
-    phase: str | None
-    progress: float = Field(description="0..1")
-    spec: dict[str, Any] = Field(description="As submitted, with every default written out.")
-    created_at: str | None
-    queued_at: str | None
-    started_at: str | None
-    ended_at: str | None
-    expires_at: str | None
-    attempt: int = Field(description="Starts at 1 and rises with each later claim by a worker.")
-    queue_position: int | None = Field(description="Queued jobs before it; null unless queued.")
-    error: JobError | None
-    urls: JobUrls
-    study: str | None
-    selected: int | None = Field(description="Index of the selected point.")
-    worker: str | None
-    versions: dict[str, str] | None
+    id: str = Field(description="Id of the job, `job_...`.")
+    name: str | None = Field(description="Name from its specification.")
+    labels: dict[str, str] = Field(description="Labels from its specification.")
+    status: Status = Field(description="State of the job. The last four are final.")
+    phase: str | None = Field(description="What the job is doing, such as `finetune`; null before it ran.")
+    progress: float = Field(description="Share of the work that is done, 0 to 1.")
+    spec: dict[str, Any] = Field(description="The specification, with every default written out.")
+    created_at: str | None = Field(description="Time of submission.")
+    queued_at: str | None = Field(description="Time since which it has waited, or waited last, for a worker.")
+    started_at: str | None = Field(description="Time at which the current attempt began; null before the first.")
+    ended_at: str | None = Field(description="Time at which it ended; null until then.")
+    expires_at: str | None = Field(description="Time after which the server deletes the job; null: never.")
+    attempt: int = Field(description="Number of the attempt to run it, from 1. It rises when a worker is lost.")
+    queue_position: int | None = Field(description="Number of queued jobs before it; null unless it is queued.")
+    error: JobError | None = Field(description="Why it failed; null unless it failed.")
+    urls: JobUrls = Field(description="Paths of its routes.")
+    study: str | None = Field(description="Id of the study that it belongs to; null: none.")
+    selected: int | None = Field(description="Index of the selected point; null until it has succeeded.")
+    worker: str | None = Field(description="Name of the worker that runs it, or ran it last.")
+    versions: dict[str, str] | None = Field(description="Versions of the packages with which it ran.")
 
     @classmethod
     def of(cls, job: Job, queue_position: int | None) -> Self:
-        """From its row."""
+        """The JSON of a stored job."""
         error = JobError(code=job.error_code, detail=job.error_detail or "") if job.error_code else None
         same = ("id", "name", "labels", "status", "phase", "progress", "spec", "selected", "worker")
         times = ("created_at", "queued_at", "started_at", "ended_at", "expires_at")
         return cls(
             **{name: getattr(job, name) for name in same},
             **{name: rfc3339(getattr(job, name)) for name in times},
-            attempt=max(job.attempt, 1),  # of a job that never ran: the one to come
+            attempt=max(job.attempt, 1),  # a job that has not run yet is before its first attempt
             queue_position=queue_position,
             error=error,
             urls=JobUrls.of(job.id),
@@ -108,41 +110,46 @@ class JobView(BaseModel):
 class JobList(BaseModel):
     """A page of jobs, newest first."""
 
-    data: list[JobView]
-    has_more: bool
-    next: str | None
+    data: list[JobView] = Field(description="The jobs of this page.")
+    has_more: bool = Field(description="Whether there is another page.")
+    next: str | None = Field(description="Value of `after` for the next page; null: there is none.")
 
 
 class Estimate(BaseModel):
-    """What a job would take, as far as it is known before it runs."""
+    """What a job would need, as far as this is known before it runs."""
 
-    points: int = Field(description="Points that the job makes; at most so many where sparsities are searched for.")
-    epochs: dict[str, int] = Field(description="Epochs over all points, by kind of training, and their `total`.")
-    parameters: int = Field(description="Elements of all tensors.")
-    compressible_parameters: int
-    raw_bytes: int = Field(description="Bytes of all elements in their own types.")
-    disk_bytes: int = Field(description="Upper bound of what the job keeps on the disk while it runs.")
-    queued_before: int = Field(description="Jobs that wait now.")
+    points: int = Field(description="Number of points that the job makes. An upper bound where it searches.")
+    epochs: dict[str, int] = Field(
+        description="Number of epochs for all points, by kind of training, and their `total`."
+    )
+    parameters: int = Field(description="Number of elements of all tensors. Tied ones count once.")
+    compressible_parameters: int = Field(description="Number of elements of the tensors that would be compressed.")
+    raw_bytes: int = Field(description="Size of all tensors without compression, in bytes.")
+    disk_bytes: int = Field(description="Upper bound of the disk space that the job needs while it runs, in bytes.")
+    queued_before: int = Field(description="Number of jobs that are queued now.")
 
 
 class Validation(BaseModel):
-    """The answer to a specification that can be run."""
+    """The answer to a valid specification."""
 
-    valid: bool
-    estimate: Estimate
-    warnings: list[str]
+    valid: bool = Field(description="Always true; an invalid specification is answered with `422`.")
+    estimate: Estimate = Field(description="What the job would need.")
+    warnings: list[str] = Field(description="What to know before submitting the job.")
 
 
 class EventList(BaseModel):
-    """A job's events, oldest first; `next` is the last number given, for `after`."""
+    """Events of a job, oldest first."""
 
-    data: list[dict[str, Any]]
-    has_more: bool
-    next: int | None
+    data: list[dict[str, Any]] = Field(
+        description="Each event has `id` (its number), `at` (its time), `type`, and a member named like its type: "
+        "`status`, `phase`, `progress`, `metric`, `point` or `log`."
+    )
+    has_more: bool = Field(description="Whether there are more events now.")
+    next: int | None = Field(description="Number of the last event of this list, for `after`; null: it is empty.")
 
 
 def event_data(job_id: str, event: Event) -> dict[str, Any]:
-    """The contract's event: ``id, at, type`` and the member of that name; a point says where its bundle is."""
+    """The JSON of an event: ``id``, ``at``, ``type`` and the member of that name. A point gets its ``bundle_url``."""
     data = event.data
     if event.type == "point" and isinstance(data.get("point"), dict):
         data = {**data, "point": with_bundle_url(job_id, data["point"])}
@@ -150,5 +157,5 @@ def event_data(job_id: str, event: Event) -> dict[str, Any]:
 
 
 def with_bundle_url(job_id: str, point: dict[str, Any]) -> dict[str, Any]:
-    """A point as the contract has it."""
+    """The JSON of a point of this job, with the path of its bundle."""
     return {**point, "bundle_url": f"/v1/jobs/{job_id}/bundle?point={point['index']}"}

@@ -1,4 +1,4 @@
-"""What may be done with jobs."""
+"""The operations on jobs."""
 
 from __future__ import annotations
 
@@ -22,21 +22,27 @@ from app.core.jobs.store import JobFilter
 _ID = re.compile(ID_PATTERN)
 
 
-Also = Callable[[Connection, JobView], None]
-"""What is done in the transaction that makes a job."""
+WithinTransaction = Callable[[Connection, JobView], None]
+"""Called in the transaction that creates a job, with its connection and the job."""
 
 
-def submit(backend: Backend, document: Any, owner: str, also: Also) -> JobView:
-    """Check a specification and keep the job. The queue is told by ``publish``, after the answer.
+def submit(backend: Backend, document: Any, owner: str, also: WithinTransaction) -> JobView:
+    """Check a specification and store the job. ``publish`` sends it to the queue, after the answer.
+
+    Args:
+        backend: where the job is stored.
+        document: the specification as parsed JSON.
+        owner: who sent the request.
+        also: called in the transaction that creates the job.
 
     Raises:
-        TooManyError: the owner has ``max_active_jobs`` already.
-        SpecError and the others of ``checks.check``.
+        TooManyError: ``max_active_jobs`` jobs of the owner have not ended.
+        SpecError, NotFoundError, GoneError, ArchitectureMismatchError, DatasetError: as ``checks.check``.
     """
     checked = check(backend, document, owner)
     most = backend.settings.max_active_jobs
     if backend.jobs.count_active(owner) >= most:
-        raise TooManyError(f"{most} jobs of yours have not ended yet; that many are taken at a time: wait for one")
+        raise TooManyError(f"jobs: {most} of yours have not ended, which is the limit. Wait for one or cancel one.")
     before = backend.jobs.count_queued()
     new = _new(backend, checked, owner)
     job = backend.jobs.create(new, lambda connection, made: also(connection, JobView.of(made, before)))
@@ -44,12 +50,12 @@ def submit(backend: Backend, document: Any, owner: str, also: Also) -> JobView:
 
 
 def publish(backend: Backend) -> None:
-    """Tell the queue of what was submitted. A broker that does not answer is no failure: the reaper sends it later."""
+    """Send submitted jobs to the queue. Where the broker does not answer, the reaper sends them later."""
     backend.outbox.publish()
 
 
 def validate(backend: Backend, document: Any, owner: str) -> Validation:
-    """What ``submit`` would say, and what the job would take."""
+    """Check a specification as ``submit`` does, and estimate what the job would need."""
     checked = check(backend, document, owner)
     queued = backend.jobs.count_queued()
     return Validation(valid=True, estimate=estimate(checked, queued), warnings=warnings(checked))
@@ -59,19 +65,19 @@ def get(backend: Backend, job_id: str, owner: str) -> Job:
     """An owner's job. Raises NotFoundError, GoneError."""
     job = backend.jobs.get(job_id, owner) if _ID.fullmatch(job_id) else None
     if job is None:
-        raise NotFoundError(f"there is no job {job_id[:60]!r}")
+        raise NotFoundError(f"job {job_id[:60]!r}: there is none with this id. List yours to find the right one.")
     if job.status.final and job.expires_at is not None and job.expires_at <= utc_now():
-        raise GoneError(f"the job {job_id} has expired; its results were removed")
+        raise GoneError(f"job {job_id}: it has expired and its results were removed. Submit it again.")
     return job
 
 
 def show(backend: Backend, job: Job) -> JobView:
-    """A job as the contract has it."""
+    """The JSON of a job."""
     return JobView.of(job, backend.jobs.queue_position(job))
 
 
 def find(backend: Backend, owner: str, query: JobQuery) -> list[Job]:
-    """One more than a page of an owner's jobs."""
+    """The jobs of one page, and one more where there is another page."""
     label = None
     if query.label is not None:
         key, colon, value = query.label.partition(":")
@@ -81,32 +87,39 @@ def find(backend: Backend, owner: str, query: JobQuery) -> list[Job]:
 
 
 def cancel(backend: Backend, job_id: str, owner: str) -> JobView:
-    """Ask a job to end. Asking again is no error. Raises ConflictError (``already_ended``)."""
+    """Request the cancellation of a job; a second request changes nothing.
+
+    Raises ConflictError (``already_ended``).
+    """
     job = get(backend, job_id, owner)
     asked = backend.lifecycle.request_cancel(job.id)
     if asked is None:
-        raise ConflictError(f"the job {job_id} has ended already: it is {get(backend, job_id, owner).status}",
-                            code="already_ended")  # fmt: skip
+        status = get(backend, job_id, owner).status
+        raise ConflictError(
+            f"job {job_id}: it has ended already ({status}). Retry it to run it again.", code="already_ended"
+        )
     return show(backend, asked)
 
 
-def retry(backend: Backend, job_id: str, owner: str, also: Also) -> JobView:
-    """A new job with the specification of one that has ended. Raises ConflictError (``not_ended``)."""
+def retry(backend: Backend, job_id: str, owner: str, also: WithinTransaction) -> JobView:
+    """Submit a new job with the specification of one that has ended. Raises ConflictError (``not_ended``)."""
     job = get(backend, job_id, owner)
     if not job.status.final:
-        raise ConflictError(f"the job {job_id} is still {job.status}: cancel it first", code="not_ended")
+        raise ConflictError(
+            f"job {job_id}: it is still {job.status}. Cancel it or wait for its end, then retry it.", code="not_ended"
+        )
     return submit(backend, job.spec, owner, also)
 
 
 def delete(backend: Backend, job_id: str, owner: str) -> None:
-    """Hide a job, and stop it where it has not ended."""
+    """Hide a job, and cancel it where it has not ended."""
     job = get(backend, job_id, owner)
     backend.lifecycle.request_cancel(job.id)
     backend.jobs.mark_deleted(job.id)
 
 
 def log(backend: Backend, job_id: str, owner: str) -> Download:
-    """The job's log as it is now; empty while it has none."""
+    """The log of a job so far; empty where there is none yet."""
     job = get(backend, job_id, owner)
     path = backend.settings.jobs_dir / job.id / "log.txt"
     headers = {"Cache-Control": "no-store"}

@@ -1,4 +1,4 @@
-"""Waiting for a job to change, and its events as they come: short looks at the database, no thread held meanwhile."""
+"""Waiting for a change of a job, and streaming its events. The database is polled, so that no thread has to wait."""
 
 from __future__ import annotations
 
@@ -15,59 +15,71 @@ from app.api.backend import Backend
 from app.api.jobs.schemas import event_data
 from app.core.jobs import Event, Job
 
-_LOOK_SECONDS = 0.25
-_PING_SECONDS = 15.0
+_POLL_SECONDS = 0.25
+PING_SECONDS = 15.0
+"""Time without an event after which a comment keeps the connection of a stream open."""
 
 
 @dataclass(frozen=True)
-class _Look:
-    """A job's state and the events after a number, in this order: no event of the state is missed."""
+class _Snapshot:
+    """A job, and its events after a number. The job is read first, so that no event of a final state is missed."""
 
     job: Job | None
     events: list[Event]
 
 
-async def wait_for_change(backend: Backend, job: Job, seconds: float, gone: Callable[[], Awaitable[bool]]) -> Job:
-    """The job at its next change of status or phase, after ``seconds``, or at once where it has ended.
+async def wait_for_change(
+    backend: Backend, job: Job, seconds: float, disconnected: Callable[[], Awaitable[bool]]
+) -> Job:
+    """Return the job at its next change of status or phase, after ``seconds``, or at once where it has ended.
 
-    ``gone`` tells whether the client still waits.
+    ``disconnected`` tells whether the client has closed the connection; then nothing is waited for.
     """
     end = time.monotonic() + seconds
     before, now = (job.status, job.phase), job
     while not now.status.final and (now.status, now.phase) == before and time.monotonic() < end:
-        await asyncio.sleep(min(_LOOK_SECONDS, max(end - time.monotonic(), 0.0)))
-        if await gone():
+        await asyncio.sleep(min(_POLL_SECONDS, max(end - time.monotonic(), 0.0)))
+        if await disconnected():
             break
         found = await run_in_threadpool(backend.jobs.get, job.id)
-        if found is None:  # deleted meanwhile; the next question will say so
+        if found is None:  # it was deleted in the meantime; the next request will tell
             break
         now = found
     return now
 
 
-async def event_stream(backend: Backend, job_id: str, after: int) -> AsyncIterator[bytes]:
-    """Server-sent events from the number ``after`` on; ends after those of an ended (or deleted) job."""
+async def event_stream(
+    backend: Backend, job_id: str, after: int, ping_seconds: float = PING_SECONDS
+) -> AsyncIterator[bytes]:
+    """Yield the events of a job as server-sent events, until it has ended or is deleted.
+
+    Args:
+        backend: where the events are stored.
+        job_id: the job.
+        after: number of the last event that the client has.
+        ping_seconds: time without an event after which a comment is sent.
+    """
     yield b"retry: 2000\n\n"
-    silent_since = time.monotonic()
+    last_sent = time.monotonic()
     while True:
-        look = await run_in_threadpool(_look, backend, job_id, after)
-        for event in look.events:
+        snapshot = await run_in_threadpool(_read, backend, job_id, after)
+        for event in snapshot.events:
             yield _encode(job_id, event)
             after = event.seq
-        if look.events:
-            silent_since = time.monotonic()
+        if snapshot.events:
+            last_sent = time.monotonic()
             continue
-        if look.job is None or look.job.status.final:
+        if snapshot.job is None or snapshot.job.status.final:
             return
-        if time.monotonic() - silent_since >= _PING_SECONDS:
-            silent_since = time.monotonic()
+        if time.monotonic() - last_sent >= ping_seconds:
+            last_sent = time.monotonic()
             yield b": ping\n\n"
-        await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(_POLL_SECONDS)
 
 
-def _look(backend: Backend, job_id: str, after: int) -> _Look:
+def _read(backend: Backend, job_id: str, after: int) -> _Snapshot:
     job = backend.jobs.get(job_id)
-    return _Look(job, backend.events.after(job_id, after) if job is not None else [])
+    return _Snapshot(job, backend.events.after(job_id, after) if job is not None else [])
 
 
 def _encode(job_id: str, event: Event) -> bytes:

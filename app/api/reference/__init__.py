@@ -1,1 +1,1 @@
-"""The reference page: the OpenAPI document for people, as HTML without scripts."""
+"""The reference page ``/docs``: the OpenAPI document as HTML without scripts."""

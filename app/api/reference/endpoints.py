@@ -1,4 +1,4 @@
-"""The route of the reference page; open to all, it tells nothing about anybody."""
+"""Route of the reference page. It needs no API key, since it shows nothing of any owner."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-
 @router.get("/docs", include_in_schema=False)
 @router.head("/docs", include_in_schema=False)
 def docs(request: Request) -> Response:
-    """Whole in itself: it loads nothing, and so it is there without a network."""
+    """The page loads no other file, so it works without a network."""
     page = render(request.app.openapi(), str(request.base_url).rstrip("/"))
     return HTMLResponse(page, headers={"Content-Security-Policy": _POLICY})

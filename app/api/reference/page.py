@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from app.api.reference.markup import Piece, link, paragraphs, spans, table, tag, text_of
+from app.api.reference.markup import Node, inline, link, paragraphs, table, tag, text_of
 from app.api.reference.types import Schema, kind, limits
 
 _STYLE = """
@@ -22,11 +22,11 @@ article { margin: 2rem 0; } nav ul { columns: 22rem; padding-left: 1.2rem; } h2 
 
 
 def render(document: Mapping[str, Any], server: str) -> str:
-    """The page: every call by its tag, then every schema.
+    """The page: every operation, grouped by tag, then every schema.
 
     Args:
-        document: OpenAPI 3.1, as the server publishes it.
-        server: the address that the examples name.
+        document: the OpenAPI 3.1 document of the server.
+        server: base URL for the examples.
     """
     info = document["info"]
     tags = {row["name"]: row for row in document["tags"]}
@@ -43,7 +43,9 @@ def render(document: Mapping[str, Any], server: str) -> str:
         "body",
         tag("h1", f"{info['title']} API {info['version']}"),
         *paragraphs(f"{info['summary']}\n\n{info['description']}"),
-        tag("p", "For programs: ", link("openapi.json", "openapi.json"), "."),  # beside this page, under whatever path
+        tag(
+            "p", "For programs: ", link("openapi.json", "openapi.json"), "."
+        ),  # relative, since a proxy may serve the API under a path
         tag("nav", *(_contents(name, found) for name, found in calls.items())),
         *(_section(tags[name], found, server) for name, found in calls.items()),
         tag("section", tag("h2", "schemas", id="schemas"), *(_schema(name, schema) for name, schema in schemas)),
@@ -73,7 +75,7 @@ def _section(about: Mapping[str, Any], calls: list[Call], server: str) -> Elemen
 
 def _article(call: Call, server: str) -> Element:
     method, path, operation = call
-    parts: list[Piece] = [
+    parts: list[Node] = [
         tag("h3", operation["summary"]),
         tag("p", tag("strong", f"{method} {path}", class_="path")),
         *paragraphs(operation.get("description", "")),
@@ -89,19 +91,19 @@ def _article(call: Call, server: str) -> Element:
     return tag("article", *parts, id=operation["operationId"])
 
 
-def _answers(operation: Mapping[str, Any]) -> Iterator[list[list[Piece]]]:
+def _answers(operation: Mapping[str, Any]) -> Iterator[list[list[Node]]]:
     for status, answer in operation["responses"].items():
         said = answer["description"] if answer["description"] != "Successful Response" else ""
         for media, content in answer.get("content", {"": {}}).items():
-            yield [[status], spans(said), [*_content(media, content)[1], f" ({media})" if media else ""]]
+            yield [[status], inline(said), [*_content(media, content)[1], f" ({media})" if media else ""]]
 
 
-def _content(media: str, content: Mapping[str, Any]) -> list[list[Piece]]:
+def _content(media: str, content: Mapping[str, Any]) -> list[list[Node]]:
     return [[media], kind(content["schema"]) if content.get("schema") else []]
 
 
 def _curl(call: Call, server: str) -> str:
-    """The call as a command; a body is the document's example, or a file."""
+    """The operation as a curl command, with the example of the document as body, or a file."""
     method, path, operation = call
     words = ["curl"] if method == "GET" else ["curl", "-X", method]
     if operation.get("security"):
@@ -116,7 +118,7 @@ def _curl(call: Call, server: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    """One word for a shell, whatever is in it: the server's name is what the request says."""
+    """The text quoted for a shell. The server's name comes from the request, so it may contain anything."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
@@ -127,9 +129,9 @@ def _schema(name: str, schema: Schema) -> Element:
     return tag("article", tag("h3", name), *paragraphs(schema.get("description", "")), shown, id=f"schema-{name}")
 
 
-def _field(name: str, schema: Schema, required: bool, *place: str) -> list[list[Piece]]:
-    """A table's row of a parameter or a property."""
+def _field(name: str, schema: Schema, required: bool, *place: str) -> list[list[Node]]:
+    """The row of a parameter or a property in its table."""
     bounds = limits(schema)
-    needed: list[Piece] = ["required", ", " if any(bounds) else "", *bounds] if required else bounds
-    places: list[list[Piece]] = [[word] for word in place]
-    return [[tag("code", name)], *places, kind(schema), needed, spans(schema.get("description", ""))]
+    needed: list[Node] = ["required", ", " if any(bounds) else "", *bounds] if required else bounds
+    places: list[list[Node]] = [[word] for word in place]
+    return [[tag("code", name)], *places, kind(schema), needed, inline(schema.get("description", ""))]

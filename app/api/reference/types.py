@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from app.api.reference.markup import Piece, link, tag
+from app.api.reference.markup import Node, link, tag
 
 Schema = Mapping[str, Any]
 
@@ -24,8 +24,8 @@ _LIMITS = {
 }
 
 
-def kind(schema: Schema) -> list[Piece]:
-    """What values a schema allows, with links to the schemas it names."""
+def kind(schema: Schema) -> list[Node]:
+    """The type that a schema allows, with links to the schemas that it names."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return [link(f"#schema-{name}", name)]
@@ -42,8 +42,8 @@ def kind(schema: Schema) -> list[Piece]:
     return [_WORDS.get(str(name), str(name))]
 
 
-def limits(schema: Schema) -> list[Piece]:
-    """The default and the bounds, those of the alternatives and of a list's elements included."""
+def limits(schema: Schema) -> list[Node]:
+    """The default value and the bounds of a schema, of its alternatives and of the elements of its lists."""
     found = [f"default {json.dumps(schema['default'])}"] if schema.get("default") is not None else []
     return [", ".join(dict.fromkeys([*found, *_bounds(schema)]))]
 
@@ -56,5 +56,5 @@ def _bounds(schema: Schema) -> list[str]:
     return found + [bound for option in inner for bound in _bounds(option)]
 
 
-def _choice(options: list[list[Piece]]) -> list[Piece]:
-    return [piece for option in options for piece in (" | ", *option)][1:]
+def _choice(options: list[list[Node]]) -> list[Node]:
+    return [node for option in options for node in (" | ", *option)][1:]

@@ -1,1 +1,1 @@
-"""Results: a job's points, bundles, decoded models, numbers."""
+"""Results: the points of a job, their bundles, decoded models and metrics."""

@@ -1,4 +1,4 @@
-"""Routes of results."""
+"""Routes for results."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.api.dependencies import BackendDep, OwnerDep, documented
+from app.api.dependencies import BackendDep, OwnerDep, bearer_security
 from app.api.http.file_response import send_file
 from app.api.http.filenames import attachment
 from app.api.http.json_response import json_response
 from app.api.http.negotiation import prefers
 from app.api.http.openapi import PROBLEMS, binary
 from app.api.results import service
-from app.api.results.models import Models
+from app.api.results.decoded_models import DecodedModels
 from app.api.results.schemas import Metrics, ModelQuery, PointQuery, Results
 
-router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"], responses=PROBLEMS, dependencies=[documented])
+router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"], responses=PROBLEMS, dependencies=[bearer_security])
 
 _METRIC_TYPES = ("application/json", "text/csv")
 
 
 @router.get("/results", operation_id="get_results", summary="Show a job's points", response_model=Results)
 def results(job_id: str, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
-    """Points appear while the job runs."""
+    """The points of the job. Each appears as soon as it is made, while the job still runs."""
     return service.results(backend, job_id, owner)
 
 
@@ -40,7 +40,7 @@ def results(job_id: str, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]
 def bundle(
     request: Request, job_id: str, query: Annotated[PointQuery, Query()], backend: BackendDep, owner: OwnerDep
 ) -> Response:
-    """The compressed net. Takes `Range`, `If-None-Match`, `If-Range`; `Repr-Digest` is its sha256."""
+    """The compressed model. `Range`, `If-None-Match` and `If-Range` are supported; `Repr-Digest` is its SHA-256."""
     return send_file(request, service.bundle(backend, job_id, owner, query.point))
 
 
@@ -49,14 +49,14 @@ def bundle(
     operation_id="get_model",
     summary="Download a decoded model",
     response_class=Response,
-    responses=binary("application/octet-stream", "Every tensor under its canonical name."),
+    responses=binary("application/octet-stream", "The file with every tensor of the checkpoint."),
 )
 @router.head("/model", include_in_schema=False)
 async def model(
     request: Request, job_id: str, query: Annotated[ModelQuery, Query()], backend: BackendDep, owner: OwnerDep
 ) -> Response:
-    """What the bundle decodes to, bit for bit, as an ordinary file of weights."""
-    models = Models(backend.settings.scratch_dir / "models", backend.settings.min_free_bytes)
+    """The decoded bundle as an ordinary weights file: exactly the values that were evaluated."""
+    models = DecodedModels(backend.settings.scratch_dir / "models", backend.settings.min_free_bytes)
     key = (job_id, owner)
     limiter = backend.heavy_work
     download = await run_sync(service.model, backend, models, key, query.point, query.format, limiter=limiter)
@@ -66,12 +66,12 @@ async def model(
 @router.get(
     "/metrics",
     operation_id="get_metrics",
-    summary="Show all numbers of a job",
+    summary="Show all metrics of a job",
     response_model=Metrics,
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 )
 def metrics(request: Request, job_id: str, backend: BackendDep, owner: OwnerDep) -> Response:
-    """JSON with a row for each layer; with `Accept: text/csv` a table of the points."""
+    """All metrics, also of each layer, as JSON; with `Accept: text/csv` a table of the points."""
     if prefers(request, _METRIC_TYPES) == "text/csv":
         text, name = service.metrics_csv(backend, job_id, owner)
         headers = {"Content-Disposition": attachment(name), "Vary": "Accept"}

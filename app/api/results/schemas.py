@@ -1,4 +1,4 @@
-"""Results as JSON."""
+"""The JSON of results."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ _GROWING = ConfigDict(extra="allow")  # numbers that a newer worker adds are sho
 
 
 class PointQuery(BaseModel):
-    """Which of a job's points."""
+    """Query parameters that choose a point."""
 
-    point: int | None = Field(default=None, ge=0, le=2**31 - 1, description="Index; default: the selected point.")
+    point: int | None = Field(
+        default=None, ge=0, le=2**31 - 1, description="Index of the point, from 0. By default the selected one."
+    )
 
 
 class ModelQuery(PointQuery):
-    """Which point, and as what."""
+    """Query parameters that choose a point and a format."""
 
-    format: str = Field(default="safetensors", description="`safetensors`, `npz` or `onnx` (the tensors, no graph).")
+    format: str = Field(
+        default="safetensors", description="`safetensors`, `npz` or `onnx` (its tensors without a graph)."
+    )
 
 
 class BaselineResult(BaseModel):

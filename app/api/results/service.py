@@ -1,4 +1,4 @@
-"""A job's results."""
+"""The operations on results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.api.http.file_response import Download, repr_digest
 from app.api.http.filenames import attachment
 from app.api.jobs.schemas import with_bundle_url
 from app.api.jobs.service import get
-from app.api.results.models import Models, model_formats
+from app.api.results.decoded_models import DecodedModels, model_formats
 from app.core.errors import ConflictError, NotFoundError
 from app.core.jobs import Job, PointRow
 from cnet import report
@@ -19,29 +19,29 @@ from cnet.points import Point
 
 
 def results(backend: Backend, job_id: str, owner: str) -> dict[str, Any]:
-    """Baseline, points and the selected one; points appear while the job runs."""
+    """The baseline, the points so far and the index of the selected one, as JSON."""
     job = get(backend, job_id, owner)
-    points = [with_bundle_url(job.id, row.data) for row in backend.points.of(job.id)]
+    points = [with_bundle_url(job.id, row.data) for row in backend.points.of_job(job.id)]
     return {"baseline": job.baseline, "points": points, "selected": job.selected}
 
 
 def metrics(backend: Backend, job_id: str, owner: str) -> dict[str, Any]:
-    """The same with the numbers of each layer."""
+    """The same as ``results``, with the metrics of each layer."""
     job = get(backend, job_id, owner)
-    rows = backend.points.of(job.id)
+    rows = backend.points.of_job(job.id)
     points = [{**with_bundle_url(job.id, row.data), "layers": row.layers} for row in rows]
     return {"baseline": job.baseline, "points": points, "selected": job.selected}
 
 
 def metrics_csv(backend: Backend, job_id: str, owner: str) -> tuple[str, str]:
-    """The table of the points, and a name for it."""
+    """The table of the points as CSV, and a file name for it."""
     job = get(backend, job_id, owner)
-    points = [Point.from_json(row.data) for row in backend.points.of(job.id)]
+    points = [Point.from_json(row.data) for row in backend.points.of_job(job.id)]
     return report.metrics_csv(points, job.selected), f"{job.name or job.id}.csv"
 
 
 def bundle(backend: Backend, job_id: str, owner: str, index: int | None) -> Download:
-    """A point's bundle. Raises ConflictError (``not_ready``), NotFoundError, GoneError."""
+    """The bundle of a point. Raises ConflictError (``not_ready``), NotFoundError, GoneError."""
     job = get(backend, job_id, owner)
     row = _point(backend, job, index)
     file = backend.blobs.path(row.blob).open("rb")
@@ -53,11 +53,25 @@ def bundle(backend: Backend, job_id: str, owner: str, index: int | None) -> Down
     return Download(file, backend.blobs.size(row.blob), "application/octet-stream", f'"{row.blob}"', headers)
 
 
-def model(backend: Backend, models: Models, key: tuple[str, str], index: int | None, model_format: str) -> Download:
-    """A point's decoded model; ``key`` is job and owner. Raises as ``bundle``, and UnprocessableError (format)."""
+def model(
+    backend: Backend, models: DecodedModels, key: tuple[str, str], index: int | None, model_format: str
+) -> Download:
+    """The decoded model of a point.
+
+    Args:
+        backend: where the bundle is stored.
+        models: the cache of decoded models.
+        key: id of the job, and owner.
+        index: the point; None for the selected one.
+        model_format: one of ``model_formats()``.
+
+    Raises:
+        UnprocessableError: (``unsupported_format``) the format is unknown, or the model is too large for it.
+        ConflictError, NotFoundError, GoneError: as ``bundle``.
+    """
     if model_format not in model_formats():
         raise UnprocessableError(
-            f"models are not available as {model_format[:40]!r}; available: {', '.join(model_formats())}",
+            f"format {model_format[:40]!r}: it is not available. Use one of: {', '.join(model_formats())}.",
             code="unsupported_format",
         )
     job = get(backend, *key)
@@ -71,20 +85,24 @@ def model(backend: Backend, models: Models, key: tuple[str, str], index: int | N
 
 
 def _point(backend: Backend, job: Job, index: int | None) -> PointRow:
-    """The point with this index, or the selected one."""
+    """The point with this index, or the selected one for None."""
     wanted = job.selected if index is None else index
     if wanted is None:
         if not job.status.final:
             raise ConflictError(
-                f"the job {job.id} is {job.status}, so no point is selected yet: wait for it, or name one by ?point=",
+                f"job {job.id}: it is {job.status}, so no point is selected yet. Wait for it, or add ?point=INDEX.",
                 code="not_ready",
             )
-        hint = "name one by ?point=" if backend.points.of(job.id) else "it made none"
-        raise NotFoundError(f"the job {job.id} is {job.status} and no point is selected: {hint}")
-    rows = backend.points.of(job.id)
+        if backend.points.of_job(job.id):
+            raise NotFoundError(f"job {job.id}: it is {job.status} and no point is selected. Add ?point=INDEX.")
+        raise NotFoundError(f"job {job.id}: it is {job.status} and made no point. Submit a job that makes one.")
+    rows = backend.points.of_job(job.id)
     found = next((row for row in rows if row.index == wanted), None)
     if found is None:
-        raise NotFoundError(f"the job {job.id} has no point with index {wanted}: so far {len(rows)}, counted from 0")
+        raise NotFoundError(
+            f"job {job.id}: it has {len(rows)} points and none with the index {wanted}. "
+            f"Choose one that GET /v1/jobs/{job.id}/results lists."
+        )
     return found
 
 

@@ -1,4 +1,4 @@
-"""What a blob store is."""
+"""The interface of a blob store."""
 
 from __future__ import annotations
 
@@ -8,29 +8,37 @@ from typing import Protocol
 
 
 class BlobStore(Protocol):
-    """Immutable content by its sha256 (64 lower-case hex digits). Safe to use from several processes."""
+    """Immutable files, each named by the SHA-256 of its content (64 lower-case hex digits).
+
+    Several processes may use one store at the same time.
+    """
 
     def put_file(self, source: Path) -> str:
-        """Store the content of ``source`` and return its digest; ``source`` may be moved or left. Idempotent.
+        """Store the content of ``source`` and return its digest. Storing the same content again changes nothing.
 
-        Content that is there already counts as stored now (see ``discard``). Raises StorageFullError; nothing is half
-        stored then.
+        Content that is already there counts as stored now (see ``discard``). ``source`` may be moved.
+
+        Raises:
+            StorageFullError: there is no space; nothing was stored.
         """
 
     def path(self, digest: str) -> Path:
-        """A local file with the content, to read only. Raises NotFoundError."""
+        """The path of a local file with the content, for reading only. Raises NotFoundError."""
 
     def size(self, digest: str) -> int:
-        """Bytes. Raises NotFoundError."""
+        """Size of the content in bytes. Raises NotFoundError."""
 
     def delete(self, digest: str) -> None:
-        """Forget it; no error where it is not there."""
+        """Delete the content. No error where it does not exist."""
 
     def discard(self, digest: str, before: float) -> bool:
-        """Forget it unless it was stored, or stored again, since ``before`` (POSIX time); whether it is gone.
+        """Delete the content unless it was stored, or stored again, at or after ``before`` (seconds, POSIX time).
 
-        Safe beside a ``put_file`` of the same content: either that one counts, or it stores the content anew.
+        A ``put_file`` of the same content may run at the same time: the content is there when that call returns.
+
+        Returns:
+            Whether the content is deleted now.
         """
 
     def digests(self) -> Iterator[str]:
-        """Everything that is stored."""
+        """The digests of everything that is stored."""

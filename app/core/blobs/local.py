@@ -1,4 +1,4 @@
-"""Blobs in a folder of the file system."""
+"""A blob store in a folder of the local file system."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cnet.files import CHUNK_BYTES, atomic_write, disk_full_detail, file_sha256,
 
 
 class LocalBlobs:
-    """One file a blob, in 256 folders by the first byte of the digest; temp file, fsync, rename."""
+    """One file for each blob, in 256 folders named by the first byte of its digest."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -35,7 +35,7 @@ class LocalBlobs:
         """As ``BlobStore.path``."""
         path = self._path(digest)
         if not path.exists():
-            raise NotFoundError("the stored file is gone")
+            raise NotFoundError("stored file: it was removed. Upload it again, or run the job that made it again.")
         return path
 
     def size(self, digest: str) -> int:
@@ -79,7 +79,7 @@ class LocalBlobs:
 
 
 def _touched(path: Path) -> bool:
-    """Whether ``path`` exists; its time of storing is now, then."""
+    """Set the modification time of ``path`` to now; False where it does not exist."""
     try:
         os.utime(path)
     except FileNotFoundError:

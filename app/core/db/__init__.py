@@ -1,1 +1,1 @@
-"""The database: tables, connections, migrations. SQLite by default, PostgreSQL by URL."""
+"""The database (SQLite, or PostgreSQL by URL): its tables, connections and migrations."""

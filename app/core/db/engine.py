@@ -1,4 +1,4 @@
-"""Connections to the database, and the two kinds of transaction."""
+"""Connections to the database, and transactions that read or write."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.pool import NullPool
 
 _BUSY_SECONDS = 30
-#: Raised where the database does not answer for a while: a lock held too long, a server that restarts.
 TRANSIENT = (OperationalError, InterfaceError)
-#: libpq's: a server that is gone is an error within seconds, not within minutes (a lease must not end meanwhile)
-_PATIENCE = {"connect_timeout": 5, "tcp_user_timeout": 15_000, "keepalives_idle": 10, "keepalives_interval": 5}
+"""Errors that may pass by themselves, such as a lock that was held too long or a server that restarts."""
+# Options of libpq. A lost server must be an error within seconds, since a lease must not end in the meantime.
+_TIMEOUTS = {"connect_timeout": 5, "tcp_user_timeout": 15_000, "keepalives_idle": 10, "keepalives_interval": 5}
 
 
 def _strict_json(value: Any) -> str:
@@ -24,7 +24,7 @@ def _strict_json(value: Any) -> str:
 
 
 class Database:
-    """A database by URL. Thread-safe; not to be shared over a fork."""
+    """A database by its SQLAlchemy URL. Several threads may use it; a forked process needs one of its own."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -32,16 +32,16 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that only reads; a consistent view on SQLite."""
+        """A transaction that only reads. On SQLite all of its queries see the same state."""
         with self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that writes; commits at the end, rolls back on any exception.
+        """A transaction that writes: committed when the block ends, rolled back when it raises.
 
-        On SQLite it takes the write lock at the start (BEGIN IMMEDIATE), so that two writers wait for each other and
-        never fail half way.
+        On SQLite it takes the write lock when it begins (BEGIN IMMEDIATE), so that two writers wait for each other
+        and neither fails at its first write.
         """
         with self.engine.connect() as plain:
             connection = plain.execution_options(cnet_write=True)
@@ -49,7 +49,7 @@ class Database:
                 yield connection
 
     def ping(self) -> None:
-        """Raise what SQLAlchemy raises where the database does not answer."""
+        """Run a query that does nothing. Raises SQLAlchemyError where the database does not answer."""
         with self.read() as connection:
             connection.execute(text("SELECT 1"))
 
@@ -65,7 +65,7 @@ def _server(url: str) -> Engine:
         pool_pre_ping=True,
         pool_size=10,
         max_overflow=20,
-        connect_args=_PATIENCE if make_url(url).get_backend_name() == "postgresql" else {},
+        connect_args=_TIMEOUTS if make_url(url).get_backend_name() == "postgresql" else {},
     )
 
 
@@ -73,13 +73,13 @@ def _sqlite(url: str) -> Engine:
     engine = create_engine(
         url,
         json_serializer=_strict_json,
-        poolclass=NullPool,  # opening a file is cheap, and a pool would keep read views open
+        poolclass=NullPool,  # opening a file is cheap, and pooled connections would keep old states alive
         connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False},
     )
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # we say BEGIN ourselves, below
+        connection.isolation_level = None  # BEGIN is sent by the function below
         cursor = connection.cursor()
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")  # an acknowledged job survives a power cut

@@ -1,4 +1,4 @@
-"""Bring a database to this release's tables, safely from several processes at once."""
+"""Migrate a database to the tables of this release. Several processes may try at the same time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOCK_KEY = 0x636E6574  # "cnet", for PostgreSQL's advisory lock
 
 
 def upgrade(database: Database) -> None:
-    """Apply all migrations that are not applied yet, under a lock."""
+    """Apply all migrations that the database lacks, under a lock."""
     with _exclusive(database) as connection:
         config = _config()
         config.attributes["connection"] = connection
@@ -31,18 +31,18 @@ def upgrade(database: Database) -> None:
 
 
 def check(database: Database) -> None:
-    """Raise SchemaVersionError unless the tables are exactly this release's."""
+    """Check that the tables are those of this release. Raises SchemaVersionError where they are not."""
     with database.read() as connection:
         found = _context(connection).get_current_revision()
     expected = ScriptDirectory.from_config(_config()).get_current_head()
     if found != expected:
         raise SchemaVersionError(
-            f"the database is at revision {found or 'none'}, this release needs {expected}: run `cnet db upgrade`"
+            f"database: it is at revision {found or 'none'}, but this release needs {expected}. Run `cnet db upgrade`."
         )
 
 
 def differences(database: Database) -> list[object]:
-    """What ``tables.py`` declares and the database lacks, or the other way round; empty when they agree."""
+    """The differences between ``tables.py`` and the database, as Alembic lists them. For tests."""
     with database.read() as connection:
         return list(compare_metadata(_context(connection), metadata))
 
@@ -60,7 +60,7 @@ def _config() -> Config:
 
 @contextmanager
 def _exclusive(database: Database) -> Iterator[Connection]:
-    """A connection that no other process migrates beside."""
+    """A connection in a writing transaction, while no other process migrates the same database."""
     file = database.engine.url.database
     if database.engine.dialect.name == "sqlite" and file and file != ":memory:":
         with Path(f"{file}.lock").open("w") as lock:

@@ -1,4 +1,4 @@
-"""All tables. A change here comes with a migration in ``migrations/versions``; a test compares the two."""
+"""All tables of the database. A change here needs a migration in ``migrations/versions``; a test compares the two."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ api_keys = Table(
 
 
 def _uploads(name: str) -> Table:
-    """A kind of uploaded object: what was sent, what it holds, and where its canonical form is."""
+    """The table of one kind of uploaded file: what was sent, what it contains, and where its canonical form is."""
     return Table(
         name,
         metadata,

@@ -10,21 +10,21 @@ from sqlalchemy.types import TypeDecorator
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment in UTC; aware on both sides, also on SQLite, which stores no zone."""
+    """A time in UTC. Values are timezone-aware in both directions, although SQLite stores no time zone."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy calls it so
-        """Refuse naive times, which are a bug wherever they come from."""
+        """Convert to UTC. Raises ValueError for a time without a zone."""
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError("a time without a zone")
+            raise ValueError(f"time {value}: it has no time zone. Pass a timezone-aware datetime.")
         return value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy calls it so
-        """Give back aware times."""
+        """Add the zone, UTC, where the database returned none."""
         if value is None:
             return None
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

@@ -1,4 +1,4 @@
-"""Jobs as API and workers share them: the record, its queries, its moves, its events and points."""
+"""Jobs in the database: their records, queries, state changes, events and points."""
 
 from app.core.jobs.events import Event, JobEvents
 from app.core.jobs.folder import JobFolder

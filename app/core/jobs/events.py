@@ -1,4 +1,4 @@
-"""A job's events: numbered without gaps in the order in which they commit, so that a reader can resume by number."""
+"""The events of a job, numbered without gaps in the order of their commits, so that a reader can resume by number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EventType = Literal["status", "phase", "progress", "metric", "point", "log"]
 
 @dataclass(frozen=True)
 class Event:
-    """One event; ``data`` holds the member named like ``type``, such as ``{"phase": "finetune"}``."""
+    """One event. ``data`` has one member with the name of the type, such as ``{"phase": "finetune"}``."""
 
     seq: int
     at: datetime
@@ -27,14 +27,14 @@ class Event:
 
 
 class JobEvents:
-    """Reads events; writing goes through ``append`` inside the transaction that makes them true."""
+    """The events in the database. They are written by ``append_events``, in the transaction that they report."""
 
     def __init__(self, database: Database, clock: Clock = utc_now) -> None:
         self._database = database
         self._clock = clock
 
     def after(self, job_id: str, seq: int, limit: int = 1000) -> list[Event]:
-        """Events with a number above ``seq``, oldest first."""
+        """Up to ``limit`` events of a job with numbers above ``seq``, oldest first."""
         query = select(events).where(events.c.job_id == job_id, events.c.seq > seq).order_by(events.c.seq).limit(limit)
         with self._database.read() as connection:
             return [
@@ -42,10 +42,17 @@ class JobEvents:
             ]
 
 
-def append(
-    connection: Connection, job_id: str, moment: datetime, rows: Sequence[tuple[EventType, dict[str, Any]]]
+def append_events(
+    connection: Connection, job_id: str, at: datetime, rows: Sequence[tuple[EventType, dict[str, Any]]]
 ) -> None:
-    """Add events to a job. The job's counter is taken under the row's lock: numbers commit in order."""
+    """Add events to a job. The job's row is locked meanwhile, so that numbers are committed in order.
+
+    Args:
+        connection: a writing transaction.
+        job_id: the job.
+        at: time of the events.
+        rows: type and data of each event.
+    """
     if not rows:
         return
     counter = (
@@ -59,7 +66,7 @@ def append(
     connection.execute(
         insert(events),
         [
-            {"job_id": job_id, "seq": first + index, "at": moment, "type": kind, "data": data}
+            {"job_id": job_id, "seq": first + index, "at": at, "type": kind, "data": data}
             for index, (kind, data) in enumerate(rows)
         ],
     )

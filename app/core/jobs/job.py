@@ -1,4 +1,4 @@
-"""The record of a job. Frozen: a job moves in the database, and is read again."""
+"""The record of a job. It is immutable: changes are made in the database, and the record is read again."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from app.core.states import Status
 
 @dataclass(frozen=True)
 class NewJob:
-    """What is known when a job is submitted."""
+    """The values of a job that are known when it is submitted."""
 
     owner: str
     spec: dict[str, Any]  # resolved JobSpec, JSON form
-    time_limit: int  # seconds of running
+    time_limit: int  # seconds that it may run; queue time does not count
     name: str | None = None
     labels: dict[str, str] | None = None
     checkpoint_id: str | None = None
@@ -46,9 +46,9 @@ class Job:
     expires_at: datetime | None
     deleted_at: datetime | None
     attempt: int
-    lost_attempts: int  # in a row, without progress between them
-    lost_progress: float  # where the last one was lost
-    ran_seconds: float  # of attempts that were lost
+    lost_attempts: int  # attempts in a row that lost their worker without progress
+    lost_progress: float  # progress, 0 to 1, when the last worker was lost
+    ran_seconds: float  # running time of earlier attempts
     lease_until: datetime | None
     worker: str | None
     cancel_requested: bool
@@ -61,6 +61,6 @@ class Job:
 
     @classmethod
     def from_row(cls, row: RowMapping) -> Job:
-        """A job from a row of the table."""
+        """A job from a row of ``jobs``."""
         values = {field.name: row[field.name] for field in fields(cls)}
         return cls(**{**values, "status": Status(values["status"])})

@@ -1,6 +1,7 @@
-"""The moves of a job, each a compare-and-set; whoever runs a job is fenced by its attempt number.
+"""The state changes of a job. Each is a compare-and-set, so that only one of several processes succeeds.
 
-A worker that lost its lease has an old attempt number: every write of it changes no row and answers so.
+A worker writes with the attempt number that its claim returned. Once it has lost its lease, another attempt has begun
+or the job has ended, so that its writes change no row and return False or None.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from sqlalchemy import ColumnElement, Connection, insert, select, update
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
 from app.core.db.tables import jobs, outbox
-from app.core.jobs.events import EventType, append
+from app.core.jobs.events import EventType, append_events
 from app.core.jobs.job import Job
 from app.core.states import Status, sources
 
 
 @dataclass(frozen=True)
 class Lease:
-    """The right to run a job, until a time."""
+    """The right to run a job until a certain time."""
 
     job_id: str
     attempt: int
@@ -32,7 +33,7 @@ class Lease:
 
 @dataclass(frozen=True)
 class End:
-    """How a run ended. ``code`` and ``detail`` are the user's error; ``selected`` the index of the chosen point."""
+    """How a run ended: the final state, the error for the user where it failed, the index of the selected point."""
 
     status: Status
     code: str | None = None
@@ -41,14 +42,18 @@ class End:
 
 
 class Lifecycle:
-    """All state changes after a job was made."""
+    """All state changes of jobs after they were submitted."""
 
     def __init__(self, database: Database, clock: Clock = utc_now) -> None:
         self._database = database
         self._clock = clock
 
     def claim(self, job_id: str, worker: str, lease_seconds: float) -> Job | None:
-        """Take a queued job: running, attempt + 1, a lease. None where somebody else has it, or nobody may."""
+        """Claim a queued job: it is running now, in its next attempt, with a lease of ``lease_seconds``.
+
+        Returns:
+            The job, or None where it is not queued, was cancelled, or was deleted.
+        """
         now = self._clock()
         values: dict[str, Any] = {
             "status": Status.RUNNING,
@@ -63,22 +68,29 @@ class Lifecycle:
             row = connection.execute(taken).first()
             if row is None:
                 return None
-            append(connection, job_id, now, [("status", {"status": Status.RUNNING, "attempt": row.attempt})])
+            append_events(connection, job_id, now, [("status", {"status": Status.RUNNING, "attempt": row.attempt})])
             return Job.from_row(connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one())
 
     def renew(self, job_id: str, attempt: int, lease_seconds: float) -> Lease | None:
-        """Prolong the lease and learn whether to stop. None where the lease is lost: the run must end at once."""
+        """Extend the lease to ``lease_seconds`` from now.
+
+        Returns:
+            The lease, which says whether cancellation was requested; None where it is lost and the run must end.
+        """
         until = self._clock() + timedelta(seconds=lease_seconds)
         with self._database.write() as connection:
             query = (
-                update(jobs).where(*_held(job_id, attempt)).values(lease_until=until).returning(jobs.c.cancel_requested)
+                update(jobs)
+                .where(*_held_by(job_id, attempt))
+                .values(lease_until=until)
+                .returning(jobs.c.cancel_requested)
             )
             row = connection.execute(query).first()
             return Lease(job_id, attempt, until, bool(row[0])) if row else None
 
-    def held(self, job_id: str, attempt: int) -> Job | None:
-        """The job while this attempt holds it, also where its owner has deleted it; None once ended or fenced."""
-        query = select(jobs).where(*_held(job_id, attempt))
+    def get_held(self, job_id: str, attempt: int) -> Job | None:
+        """The job while ``attempt`` holds its lease, even when its owner has deleted it; None afterwards."""
+        query = select(jobs).where(*_held_by(job_id, attempt))
         with self._database.read() as connection:
             row = connection.execute(query).mappings().first()
             return Job.from_row(row) if row else None
@@ -90,17 +102,21 @@ class Lifecycle:
         rows: Sequence[tuple[EventType, dict[str, Any]]] = (),
         **values: Any,
     ) -> bool:
-        """Write columns (``phase``, ``progress``, ``baseline``, ``versions``) and events; False when fenced."""
+        """Write columns (``phase``, ``progress``, ``baseline``, ``versions``) and events.
+
+        Returns:
+            False, and nothing is written, where ``attempt`` no longer holds the lease.
+        """
         now = self._clock()
         with self._database.write() as connection:
-            statement = update(jobs).where(*_held(job_id, attempt)).values(attempt=attempt, **values)
+            statement = update(jobs).where(*_held_by(job_id, attempt)).values(attempt=attempt, **values)
             if not _changed(connection, statement):
                 return False
-            append(connection, job_id, now, rows)
+            append_events(connection, job_id, now, rows)
             return True
 
     def finish(self, job_id: str, attempt: int, end: End) -> bool:
-        """End a run; False when fenced or ended already."""
+        """End a run. Returns False where ``attempt`` no longer holds the lease or the job has ended already."""
         now = self._clock()
         values: dict[str, Any] = {
             "status": end.status,
@@ -112,15 +128,19 @@ class Lifecycle:
         }
         if end.status is Status.SUCCEEDED:
             values["progress"] = 1.0
-        held = [*_held(job_id, attempt), jobs.c.status.in_(sources(end.status))]
+        held = [*_held_by(job_id, attempt), jobs.c.status.in_(sources(end.status))]
         with self._database.write() as connection:
             if not _changed(connection, update(jobs).where(*held).values(values)):
                 return False
-            append(connection, job_id, now, [("status", _status_data(end))])
+            append_events(connection, job_id, now, [("status", _status_data(end))])
             return True
 
     def request_cancel(self, job_id: str) -> Job | None:
-        """Ask for the end: a queued job is cancelled at once, a running one is cancelling. None when it has ended."""
+        """Request cancellation: a queued job is cancelled at once, a running one is cancelling until its worker stops.
+
+        Returns:
+            The job, or None where it had ended before.
+        """
         now = self._clock()
         with self._database.write() as connection:
             queued = update(jobs).where(jobs.c.id == job_id, jobs.c.status == Status.QUEUED)
@@ -129,19 +149,19 @@ class Lifecycle:
                 connection,
                 queued.values(status=Status.CANCELLED, cancel_requested=True, ended_at=now, lease_until=None),
             ):
-                append(connection, job_id, now, [("status", {"status": Status.CANCELLED})])
+                append_events(connection, job_id, now, [("status", {"status": Status.CANCELLED})])
             elif _changed(connection, running.values(status=Status.CANCELLING, cancel_requested=True)):
-                append(connection, job_id, now, [("status", {"status": Status.CANCELLING})])
+                append_events(connection, job_id, now, [("status", {"status": Status.CANCELLING})])
             job = Job.from_row(connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one())
             asked = job.cancel_requested and (job.status is Status.CANCELLING or job.ended_at == now)
             return job if asked else None
 
-    def running(self) -> list[Job]:
-        """Jobs that some worker holds, or held when it was lost."""
+    def get_running(self) -> list[Job]:
+        """All jobs that are running or cancelling, including those whose worker was lost."""
         return self._find(jobs.c.status.in_((Status.RUNNING, Status.CANCELLING)))
 
-    def expired(self) -> list[Job]:
-        """Jobs whose worker is lost: the lease ran out (a running row without a lease counts as such)."""
+    def get_expired(self) -> list[Job]:
+        """Running or cancelling jobs whose lease has ended or is missing, which means that their worker was lost."""
         held = jobs.c.status.in_((Status.RUNNING, Status.CANCELLING))
         return self._find(held & (jobs.c.lease_until.is_(None) | (jobs.c.lease_until < self._clock())))
 
@@ -150,20 +170,19 @@ class Lifecycle:
             return [Job.from_row(row) for row in connection.execute(select(jobs).where(condition)).mappings()]
 
     def recover(self, job: Job, max_lost: int, *, holder: bool = False) -> Status | None:
-        """Send a lost job back to the queue, or end it where it was cancelled or keeps losing its workers.
+        """Send a job that lost its worker back to the queue, or end it where it was cancelled or lost too many workers.
 
-        Losses are counted in a row without progress between them: a job that kills its worker at the same place twice
-        has failed, a long one that outlives machines has not. Progress is the furthest that any attempt told: one that
-        dies at the same place gets beyond it only by chance, by telling closer to its death. The running time so far
+        Losses are counted as long as the job makes no progress between them: a job that kills its workers at the same
+        stage has failed, a long one whose machines failed at different stages has not. The running time so far
         counts against the time limit.
 
         Args:
-            job: the record as read before; somebody who was faster wins.
-            max_lost: so many losses in a row are a failure.
+            job: the record as it was read before.
+            max_lost: the job fails at this number of losses without progress.
             holder: whether the caller holds the lease (a supervisor whose runner died) and need not wait for its end.
 
         Returns:
-            The new status, or None where somebody else was faster.
+            The new status, or None where another process has changed the job since it was read.
         """
         now = self._clock()
         lost = 1 if job.progress > job.lost_progress else job.lost_attempts + 1
@@ -175,23 +194,24 @@ class Lifecycle:
         else:
             values |= _requeued(job, now)
         late = jobs.c.lease_until.is_(None) | (jobs.c.lease_until < now)
-        conditions = [*_held(job.id, job.attempt), jobs.c.status == job.status, *([] if holder else [late])]
+        conditions = [*_held_by(job.id, job.attempt), jobs.c.status == job.status, *([] if holder else [late])]
         with self._database.write() as connection:
             if not _changed(connection, update(jobs).where(*conditions).values(values)):
                 return None
             return _released(connection, job, now, values, f"attempt {job.attempt} lost its worker")
 
     def hand_back(self, job_id: str, attempt: int) -> Status | None:
-        """Send a job back to the queue because its worker shuts down: no loss is counted.
+        """Send a job back to the queue because its worker shuts down. This does not count as a loss.
 
-        Only its holder may do so, after the run was stopped. Its running time so far counts against its time limit.
+        Called by the holder of the lease after it stopped the run. The running time so far counts against the time
+        limit.
 
         Returns:
-            The new status (``cancelled`` where that was asked for meanwhile), or None where the lease is lost.
+            The new status (``cancelled`` where cancellation was requested), or None where the lease is lost.
         """
         now = self._clock()
         with self._database.write() as connection:
-            query = select(jobs).where(*_held(job_id, attempt)).with_for_update()
+            query = select(jobs).where(*_held_by(job_id, attempt)).with_for_update()
             row = connection.execute(query).mappings().first()
             if row is None:
                 return None
@@ -202,26 +222,28 @@ class Lifecycle:
             else:
                 values |= _requeued(job, now)
             connection.execute(update(jobs).where(jobs.c.id == job_id).values(values))
-            return _released(connection, job, now, values, f"attempt {attempt} was handed back: its worker shuts down")
+            return _released(
+                connection, job, now, values, f"attempt {attempt} was stopped because its worker shuts down"
+            )
 
 
-def _ran(job: Job, now: datetime) -> float:
-    """Seconds that the lost attempt ran, as far as is known."""
+def _running_seconds(job: Job, now: datetime) -> float:
+    """Seconds that the last attempt ran: until now, or until its lease ended."""
     if job.started_at is None:
         return 0.0
     return max((min(job.lease_until or now, now) - job.started_at).total_seconds(), 0.0)
 
 
 def _requeued(job: Job, now: datetime) -> dict[str, Any]:
-    return {"status": Status.QUEUED, "queued_at": now, "ran_seconds": job.ran_seconds + _ran(job, now)}
+    return {"status": Status.QUEUED, "queued_at": now, "ran_seconds": job.ran_seconds + _running_seconds(job, now)}
 
 
 def _released(connection: Connection, job: Job, now: datetime, values: dict[str, Any], log: str) -> Status:
-    """Add what goes with a job's leaving its worker: a message where it is queued again, and events."""
+    """Write the events of a job that left its worker, and a message where it is queued again. Returns its status."""
     status: Status = values["status"]
     if status is Status.QUEUED:
         connection.execute(insert(outbox).values(job_id=job.id, created_at=now))
-    append(connection, job.id, now, [("log", {"log": log}), ("status", _status_data(_end_of(values)))])
+    append_events(connection, job.id, now, [("log", {"log": log}), ("status", _status_data(_end_of(values)))])
     return status
 
 
@@ -229,7 +251,7 @@ def _end_of(values: dict[str, Any]) -> End:
     return End(values["status"], values.get("error_code"), values.get("error_detail"))
 
 
-def _held(job_id: str, attempt: int) -> list[Any]:
+def _held_by(job_id: str, attempt: int) -> list[Any]:
     active = jobs.c.status.in_((Status.RUNNING, Status.CANCELLING))
     return [jobs.c.id == job_id, jobs.c.attempt == attempt, active]
 
@@ -249,7 +271,7 @@ def _worker_lost(job: Job, lost: int) -> dict[str, str]:
     return {
         "error_code": "worker_lost",
         "error_detail": (
-            f"{lost} workers in a row were lost while they ran this job (last in phase {job.phase or 'load'}): most"
-            " often they ran out of memory. Try a smaller batch_size or a larger machine, then retry the job."
+            f"job: {lost} workers in a row were lost while they ran it (last in phase {job.phase or 'load'}), most"
+            " often because they ran out of memory. Try a smaller batch_size or a larger machine, then retry the job."
         ),
     }

@@ -1,4 +1,4 @@
-"""A job's points: their numbers, and where their bundles are."""
+"""The points of a job: their metrics and the digests of their bundles."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ from sqlalchemy import delete, insert, select
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
 from app.core.db.tables import jobs, points
-from app.core.jobs.events import append
+from app.core.jobs.events import append_events
 from app.core.states import Status
 
 
 @dataclass(frozen=True)
 class PointRow:
-    """One point. ``data`` is the contract's Point without ``bundle_url``; ``layers`` its numbers per tensor."""
+    """One point.
+
+    Attributes:
+        index: number of the point within its job, from 0.
+        data: the Point of the HTTP contract without ``bundle_url``.
+        layers: metrics of each compressible tensor.
+        blob: digest of the bundle.
+    """
 
     index: int
     data: dict[str, Any]
@@ -25,14 +32,14 @@ class PointRow:
 
 
 class JobPoints:
-    """Points in the database."""
+    """The points in the database."""
 
     def __init__(self, database: Database, clock: Clock = utc_now) -> None:
         self._database = database
         self._clock = clock
 
-    def of(self, job_id: str) -> list[PointRow]:
-        """A job's points in order."""
+    def of_job(self, job_id: str) -> list[PointRow]:
+        """The points of a job, ordered by index."""
         query = select(points).where(points.c.job_id == job_id).order_by(points.c.index)
         with self._database.read() as connection:
             return [
@@ -41,7 +48,11 @@ class JobPoints:
             ]
 
     def put(self, job_id: str, attempt: int, row: PointRow) -> bool:
-        """Add a point, or replace it where an earlier attempt made it; False when fenced."""
+        """Store a point; it replaces the one that an earlier attempt stored under the same index.
+
+        Returns:
+            False, and nothing is stored, where ``attempt`` no longer holds the job's lease.
+        """
         now = self._clock()
         running = (Status.RUNNING, Status.CANCELLING)
         with self._database.write() as connection:
@@ -53,5 +64,5 @@ class JobPoints:
             connection.execute(
                 insert(points).values(job_id=job_id, index=row.index, data=row.data, layers=row.layers, blob=row.blob)
             )
-            append(connection, job_id, now, [("point", {"point": row.data})])
+            append_events(connection, job_id, now, [("point", {"point": row.data})])
             return True

@@ -1,4 +1,4 @@
-"""Making, finding and deleting jobs."""
+"""The jobs in the database: creating, finding and deleting them."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
 from app.core.db.tables import jobs, outbox
 from app.core.ids import new_id
-from app.core.jobs.events import append
+from app.core.jobs.events import append_events
 from app.core.jobs.job import Job, NewJob
 from app.core.states import ACTIVE, Status
 
 
 @dataclass(frozen=True)
 class JobFilter:
-    """What a list shows; None means all."""
+    """Which jobs a list shows; None means all."""
 
     status: Status | None = None
     checkpoint_id: str | None = None
-    label: tuple[str, str | None] | None = None  # a key, and its value or None for any
+    label: tuple[str, str | None] | None = None  # key and value of a label; the value None stands for any
 
 
 class Jobs:
-    """Jobs in the database."""
+    """The jobs in the database. They expire after ``retention_days``; 0 means never."""
 
     def __init__(self, database: Database, clock: Clock = utc_now, retention_days: float = 0.0) -> None:
         self._database = database
@@ -36,7 +36,12 @@ class Jobs:
         self._retention = timedelta(days=retention_days) if retention_days else None
 
     def create(self, new: NewJob, also: Callable[[Connection, Job], None] | None = None) -> Job:
-        """A queued job, its outbox row and its first event, in one transaction; ``also`` is done within it."""
+        """Store a queued job, its outbox row and its first event in one transaction.
+
+        Args:
+            new: the job.
+            also: called with the connection and the job, within the same transaction.
+        """
         now = self._clock()
         job_id = new_id("job")
         values = {
@@ -52,14 +57,17 @@ class Jobs:
         with self._database.write() as connection:
             connection.execute(insert(jobs).values(values))
             connection.execute(insert(outbox).values(job_id=job_id, created_at=now))
-            append(connection, job_id, now, [("status", {"status": Status.QUEUED})])
+            append_events(connection, job_id, now, [("status", {"status": Status.QUEUED})])
             job = _one(connection, jobs.c.id == job_id) or _vanished(job_id)
             if also is not None:
                 also(connection, job)
             return job
 
     def get(self, job_id: str, owner: str | None = None) -> Job | None:
-        """The job, unless deleted; with ``owner``, only that owner's."""
+        """The job with this id; None where there is none or it is deleted.
+
+        With ``owner``, jobs of other owners count as not there.
+        """
         condition = (jobs.c.id == job_id) & jobs.c.deleted_at.is_(None)
         if owner is not None:
             condition &= jobs.c.owner == owner
@@ -67,7 +75,7 @@ class Jobs:
             return _one(connection, condition)
 
     def find(self, owner: str, wanted: JobFilter, limit: int, after: str | None = None) -> list[Job]:
-        """An owner's jobs, newest first, at most ``limit``, older than the job ``after``."""
+        """Up to ``limit`` jobs of an owner, newest first; with ``after``, those older than that id."""
         query = select(jobs).where(jobs.c.owner == owner, jobs.c.deleted_at.is_(None))
         if wanted.status is not None:
             query = query.where(jobs.c.status == wanted.status)
@@ -82,14 +90,14 @@ class Jobs:
             return [Job.from_row(row) for row in connection.execute(query).mappings()]
 
     def queue_position(self, job: Job) -> int | None:
-        """How many queued jobs come before; None unless it is queued."""
+        """How many queued jobs are before this one; None where it is not queued."""
         if job.status is not Status.QUEUED:
             return None
         earlier = (jobs.c.queued_at < job.queued_at) | ((jobs.c.queued_at == job.queued_at) & (jobs.c.id < job.id))
         return self._count((jobs.c.status == Status.QUEUED) & jobs.c.deleted_at.is_(None) & earlier)
 
     def count_queued(self) -> int:
-        """How many jobs of all owners wait for a worker."""
+        """How many jobs of all owners are queued."""
         return self._count((jobs.c.status == Status.QUEUED) & jobs.c.deleted_at.is_(None))
 
     def count_active(self, owner: str) -> int:
@@ -113,7 +121,7 @@ class Jobs:
             )
 
     def _has_label(self, key: str, value: str | None) -> ColumnElement[bool]:
-        """Whether a job has this label, of any characters: SQLite's JSON paths cannot quote them all."""
+        """The condition that a job has this label, whose characters a JSON path of SQLite could not always quote."""
         if self._database.engine.dialect.name == "sqlite":
             row = func.json_each(jobs.c.labels).table_valued("key", "value")
             same = (row.c.key == key) if value is None else (row.c.key == key) & (row.c.value == value)
@@ -132,4 +140,4 @@ def _one(connection: Connection, condition: ColumnElement[bool]) -> Job | None:
 
 
 def _vanished(job_id: str) -> Job:
-    raise LookupError(f"{job_id} is not there right after its insert")
+    raise LookupError(f"job {job_id}: the database does not return it right after its insert. Report this as a bug.")

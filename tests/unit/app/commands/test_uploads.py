@@ -60,8 +60,8 @@ def checkpoint(tmp_path: Path) -> str:
         ({"dataset": "digitz", "architecture": {"name": "resnet20"}}, "digitz"),
         ({"dataset": "a/path/that/is/mistyped/" * 4 + "images.npz", "architecture": {"name": "resnet20"}}, "mistyped"),
         ({"dataset": r"C:\images.npz", "architecture": {"name": "resnet20"}}, "images"),
-        ({"dataset": "d", "architecture": {"name": "resnet20"}}, "no data set 'd'"),
-        ({"dataset": "ds_to_be_uploaded", "architecture": {"name": "resnet20"}}, "no data set 'ds_to"),
+        ({"dataset": "d", "architecture": {"name": "resnet20"}}, "data set 'd': there is no"),
+        ({"dataset": "ds_to_be_uploaded", "architecture": {"name": "resnet20"}}, "data set 'ds_to"),
         ({"dataset": "digits"}, "architecture"),
     ],
 )
@@ -83,7 +83,7 @@ def test_a_data_set_is_not_uploaded_for_a_checkpoint_that_is_not_there(
     dataset = tmp_path / "images.npz"
     dataset.write_bytes(small_dataset())
 
-    with pytest.raises(ApiError, match="no checkpoint 'ckpt_"):
+    with pytest.raises(ApiError, match="checkpoint 'ckpt_"):
         with_uploads(client, {"architecture": {"name": "lenet300_100"}, "dataset": str(dataset)}, given)
 
     assert set(asked) == {"/v1/jobs:validate"}

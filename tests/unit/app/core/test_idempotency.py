@@ -9,31 +9,31 @@ import pytest
 
 from app.core.db.engine import Database
 from app.core.errors import ConflictError, IdempotencyMismatchError
-from app.core.idempotency import Answer, IdempotencyKeys, Ticket, finish_within
-from tests.unit.app.core.conftest import HeldClock
+from app.core.idempotency import Answer, IdempotencyClaim, IdempotencyKeys, finish_within
+from tests.unit.app.core.manual_clock import ManualClock
 
 PRINT, OTHER = "0" * 64, "1" * 64
 ANSWER = Answer(202, {"location": "/x"}, "{}")
 
 
-def ticket(keys: IdempotencyKeys, key: str = "k") -> Ticket:
+def claim(keys: IdempotencyKeys, key: str = "k") -> IdempotencyClaim:
     """The right to answer."""
     begun = keys.begin("ann", key, PRINT, 60)
-    assert isinstance(begun, Ticket)
+    assert isinstance(begun, IdempotencyClaim)
     return begun
 
 
 def test_answer_is_kept(sqlite: Database) -> None:
     """The second request gets the first one's answer."""
     keys = IdempotencyKeys(sqlite)
-    keys.finish(ticket(keys), ANSWER)
+    keys.finish(claim(keys), ANSWER)
     assert IdempotencyKeys(sqlite).begin("ann", "k", PRINT, 60) == ANSWER
 
 
 def test_other_request_is_refused(sqlite: Database) -> None:
     """Another fingerprint is refused, finished or not."""
     keys = IdempotencyKeys(sqlite)
-    begun = ticket(keys)
+    begun = claim(keys)
     with pytest.raises(IdempotencyMismatchError):
         keys.begin("ann", "k", OTHER, 60)
     keys.finish(begun, ANSWER)
@@ -41,27 +41,27 @@ def test_other_request_is_refused(sqlite: Database) -> None:
         keys.begin("ann", "k", OTHER, 60)
 
 
-def test_request_in_flight_is_waited_for(sqlite: Database, clock: HeldClock) -> None:
-    """Until its patience is over, a request without an answer holds the key; then the next one takes it."""
+def test_request_in_flight_is_waited_for(sqlite: Database, clock: ManualClock) -> None:
+    """Until its timeout, a request without an answer holds the key; then the next one takes it."""
     keys = IdempotencyKeys(sqlite, clock)
-    lost = ticket(keys)
-    clock.advance(59)
+    lost = claim(keys)
+    clock.pass_time(59)
     with pytest.raises(ConflictError, match="still being answered"):
-        ticket(keys)
-    clock.advance(2)
-    taken = ticket(keys)
+        claim(keys)
+    clock.pass_time(2)
+    taken = claim(keys)
     keys.finish(lost, Answer(500, {}, "late"))
     keys.abandon(lost)
     keys.finish(taken, ANSWER)
     assert keys.begin("ann", "k", PRINT, 60) == ANSWER
 
 
-def test_answer_is_kept_with_what_made_it_true(sqlite: Database, clock: HeldClock) -> None:
+def test_answer_is_kept_with_what_made_it_true(sqlite: Database, clock: ManualClock) -> None:
     """Within a caller's transaction the answer is kept where that commits; whoever was overtaken is told."""
     keys = IdempotencyKeys(sqlite, clock)
-    lost = ticket(keys)
-    clock.advance(61)
-    taken = ticket(keys)
+    lost = claim(keys)
+    clock.pass_time(61)
+    taken = claim(keys)
     with pytest.raises(ConflictError), sqlite.write() as connection:
         finish_within(connection, lost, Answer(202, {}, "late"))
     with suppress(LookupError), sqlite.write() as connection:
@@ -75,36 +75,36 @@ def test_answer_is_kept_with_what_made_it_true(sqlite: Database, clock: HeldCloc
 def test_abandoned_key_is_free(sqlite: Database) -> None:
     """After abandoning, another request may use the key."""
     keys = IdempotencyKeys(sqlite)
-    keys.abandon(ticket(keys))
-    assert isinstance(keys.begin("ann", "k", OTHER, 60), Ticket)
+    keys.abandon(claim(keys))
+    assert isinstance(keys.begin("ann", "k", OTHER, 60), IdempotencyClaim)
 
 
 def test_finished_answer_is_not_abandoned(sqlite: Database) -> None:
     """What was answered stays."""
     keys = IdempotencyKeys(sqlite)
-    begun = ticket(keys)
+    begun = claim(keys)
     keys.finish(begun, ANSWER)
     keys.abandon(begun)
     assert keys.begin("ann", "k", PRINT, 60) == ANSWER
 
 
-def test_old_keys_are_forgotten(sqlite: Database, clock: HeldClock) -> None:
+def test_old_keys_are_forgotten(sqlite: Database, clock: ManualClock) -> None:
     """After their time keys may be used anew."""
     keys = IdempotencyKeys(sqlite, clock)
-    keys.finish(ticket(keys), ANSWER)
-    clock.advance(100)
-    ticket(keys, "young")
+    keys.finish(claim(keys), ANSWER)
+    clock.pass_time(100)
+    claim(keys, "young")
     assert keys.forget(50) == 1
-    assert isinstance(keys.begin("ann", "k", OTHER, 60), Ticket)
+    assert isinstance(keys.begin("ann", "k", OTHER, 60), IdempotencyClaim)
 
 
 def test_one_of_many_answers(sqlite: Database) -> None:
     """Of requests that come at once exactly one gets the right to answer."""
-    tickets, conflicts = [], []
+    claims, conflicts = [], []
 
     def run() -> None:
         try:
-            tickets.append(IdempotencyKeys(sqlite).begin("ann", "k", PRINT, 60))
+            claims.append(IdempotencyKeys(sqlite).begin("ann", "k", PRINT, 60))
         except ConflictError as error:
             conflicts.append(error)
 
@@ -113,4 +113,4 @@ def test_one_of_many_answers(sqlite: Database) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(tickets), len(conflicts)) == (1, 5)
+    assert (len(claims), len(conflicts)) == (1, 5)

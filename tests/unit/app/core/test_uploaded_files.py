@@ -6,12 +6,12 @@ from datetime import timedelta
 
 from app.core.db.engine import Database
 from app.core.uploaded_files import NewUploadedFile, UploadedFiles
-from tests.unit.app.core.conftest import HeldClock
+from tests.unit.app.core.manual_clock import ManualClock
 
 NEW = NewUploadedFile("ann", "m.npz", "0" * 64, 10, {"tensors": []}, "1" * 64)
 
 
-def test_object_reads_back_as_made(sqlite: Database, clock: HeldClock) -> None:
+def test_object_reads_back_as_made(sqlite: Database, clock: ManualClock) -> None:
     """What was created is what is found."""
     objects = UploadedFiles.checkpoints(sqlite, clock)
     made = objects.create(NEW)
@@ -43,7 +43,7 @@ def test_list_is_newest_first_and_goes_on(sqlite: Database) -> None:
     assert [row.id for row in objects.find("ann", 2, made[1])] == made[2:]
 
 
-def test_deleted_object_is_not_listed(sqlite: Database, clock: HeldClock) -> None:
+def test_deleted_object_is_not_listed(sqlite: Database, clock: ManualClock) -> None:
     """It is still readable by id, with its time of deletion."""
     objects = UploadedFiles.datasets(sqlite, clock)
     made = objects.create(NEW)
@@ -54,7 +54,7 @@ def test_deleted_object_is_not_listed(sqlite: Database, clock: HeldClock) -> Non
     assert found.deleted_at == clock.now
 
 
-def test_retention_sets_the_end(sqlite: Database, clock: HeldClock) -> None:
+def test_retention_sets_the_end(sqlite: Database, clock: ManualClock) -> None:
     """With a retention, objects expire so many days after."""
     made = UploadedFiles.datasets(sqlite, clock, retention_days=1.5).create(NEW)
     assert made.expires_at == clock.now + timedelta(days=1.5)

@@ -157,7 +157,7 @@ def test_everything_of_a_deleted_job_goes(
     clean()
     assert not folder.path.exists()
     assert JobEvents(database).after(job.id, 0) == []
-    assert JobPoints(database).of(job.id) == []
+    assert JobPoints(database).of_job(job.id) == []
     assert list(blobs.digests()) == []
 
 
@@ -169,7 +169,7 @@ def test_a_deleted_job_under_way_is_cancelled_and_keeps_its_files_until_it_has_e
     folder.state.mkdir(parents=True)
     jobs.mark_deleted(running.id)
     clean()
-    held = lifecycle.held(running.id, 1)
+    held = lifecycle.get_held(running.id, 1)
     assert held is not None
     assert held.cancel_requested
     assert folder.state.exists()

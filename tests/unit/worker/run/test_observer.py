@@ -110,7 +110,7 @@ def test_a_point_is_stored_with_its_bundle_once(
     for _ in range(2):
         observer, _ = observe(_get(jobs, running))
         observer.point(a_point(0, 200), bundle)
-    (row,) = JobPoints(database).of(running.id)
+    (row,) = JobPoints(database).of_job(running.id)
     assert LocalBlobs(settings.blobs_dir).path(row.blob).read_bytes() == b"bundle"
     assert "layers" not in row.data
     assert [kind for kind, _ in _events(database, running)] == ["point"]

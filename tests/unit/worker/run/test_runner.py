@@ -56,7 +56,7 @@ def test_a_job_without_training_succeeds(settings: Settings, database: Database,
     assert (done.status, done.selected, done.progress) == ("succeeded", 0, 1.0)
     assert done.versions is not None
     assert done.versions["device"] == "cpu"
-    (point,) = JobPoints(database).of(job.id)
+    (point,) = JobPoints(database).of_job(job.id)
     assert point.data["sha256"] == point.blob
     assert open_bundle(LocalBlobs(settings.blobs_dir).path(point.blob))["w"].shape == (20, 10)
 
@@ -69,7 +69,7 @@ def test_a_target_that_no_point_meets_fails_the_job_and_keeps_its_points(
     assert Runner(settings, database, job, StopFlag()).run() == exit_codes.RECORDED
     failed = _get(database, job)
     assert (failed.status, failed.error_code) == ("failed", "constraint_not_met")
-    assert JobPoints(database).of(job.id)
+    assert JobPoints(database).of_job(job.id)
 
 
 def test_a_run_that_should_stop_records_nothing(settings: Settings, database: Database, checkpoint: str) -> None:

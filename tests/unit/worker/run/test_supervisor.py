@@ -193,7 +193,7 @@ def test_a_lost_lease_ends_the_runner_and_writes_nothing(
     """Another attempt has the job."""
 
     def take_over() -> None:
-        held = lifecycle.held(queued.id, 1)
+        held = lifecycle.get_held(queued.id, 1)
         assert held is not None
         lifecycle.recover(held, 2, holder=True)
         lifecycle.claim(queued.id, "w2", 30)
@@ -218,7 +218,7 @@ def test_the_lease_is_renewed(
     def watch() -> None:
         first = _get(jobs, queued).lease_until
         until(lambda: _get(jobs, queued).lease_until != first, what="a renewal")
-        seen.append(lifecycle.expired())
+        seen.append(lifecycle.get_expired())
         lifecycle.finish(queued.id, 1, End(Status.SUCCEEDED))
 
     meanwhile(watch)

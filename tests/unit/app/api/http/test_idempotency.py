@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
+from starlette.requests import Request
+from starlette.responses import Response
 
-from app.core.idempotency import Ticket
-from app.core.jobs import Jobs
+from app.api.http.idempotency import AnswerStore, Respond, idempotent
+from app.core.errors import ConflictError
+from app.core.idempotency import IdempotencyClaim
+from app.core.jobs import Job, NewJob
 from tests.api_bench import Bench, add_checkpoint, add_job, architecture_weights, small_weights
 from tests.unit.app.api.conftest import Start
 from tests.unit.app.api.http.test_problems import check_problem
@@ -72,54 +78,61 @@ def test_refusal_is_kept_but_not_one_that_passes(bench: Bench) -> None:
     assert bench.client.post(retry, headers={"Idempotency-Key": "k-2"}).status_code != 409
 
 
-def test_fault_is_not_kept(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def answer(bench: Bench, respond: Respond) -> Response:
+    """The answer to a POST with the key ``k-1``."""
+    headers = [(b"idempotency-key", b"k-1")]
+    scope = {"type": "http", "method": "POST", "path": "/v1/jobs", "query_string": b"", "headers": headers}
+    return asyncio.run(idempotent(Request(scope), bench.backend, "local", "0" * 64, respond))
+
+
+async def succeed(_: AnswerStore) -> Response:
+    """An answer."""
+    return Response("done")
+
+
+def test_fault_is_not_stored(bench: Bench) -> None:
     """After a fault of the server the same key may be used again."""
-    document = spec(bench)
 
-    def fail(*_: object) -> None:
+    async def fail(_: AnswerStore) -> Response:
         raise RuntimeError
 
-    with monkeypatch.context() as patch:
-        patch.setattr("app.api.jobs.service.submit", fail)
-        assert bench.client.post("/v1/jobs", json=document, headers=KEY).status_code == 500
-    assert bench.client.post("/v1/jobs", json=document, headers=KEY).status_code == 202
+    with pytest.raises(RuntimeError):
+        answer(bench, fail)
+    assert answer(bench, succeed).body == b"done"
 
 
-def test_request_in_flight(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the first request is being answered, a second one with its key is 409."""
-    document, seen = spec(bench), []
-    submit = __import__("app.api.jobs.service", fromlist=["submit"]).submit
+def test_request_in_flight(bench: Bench) -> None:
+    """While the first request is being answered, a second one with its key is refused."""
 
-    def nested(*arguments: Any) -> Any:
-        seen.append(bench.client.post("/v1/jobs", json=document, headers=KEY))
-        return submit(*arguments)
+    async def ask_again(_: AnswerStore) -> Response:
+        with pytest.raises(ConflictError) as caught:
+            await asyncio.to_thread(answer, bench, succeed)
+        return Response(caught.value.code)
 
-    monkeypatch.setattr("app.api.jobs.service.submit", nested)
-    assert bench.client.post("/v1/jobs", json=document, headers=KEY).status_code == 202
-    check_problem(seen[0], 409, "idempotency_in_flight")
+    assert answer(bench, ask_again).body == b"idempotency_in_flight"
 
 
-def test_what_fails_after_the_commit_makes_no_second_job(begin: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answer is kept with the job itself: nothing that happens later, a restart included, can part them."""
+def test_what_fails_after_the_commit_makes_no_second_job(begin: Start) -> None:
+    """The answer is stored in the transaction that creates the job, so a later failure and a restart lose neither."""
     bench = begin()
-    document = spec(bench)
-    create = Jobs.create
 
-    def create_and_fail(*arguments: Any) -> Any:
-        create(*arguments)
+    async def create_and_fail(answers: AnswerStore) -> Response:
+        def store(connection: Connection, job: Job) -> None:
+            answers.store(connection, Response(job.id, 202))
+
+        bench.backend.jobs.create(NewJob("local", spec={}, time_limit=60), store)
         raise RuntimeError
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Jobs, "create", create_and_fail)
-        assert bench.client.post("/v1/jobs", json=document, headers=KEY).status_code == 500
+    with pytest.raises(RuntimeError):
+        answer(bench, create_and_fail)
     restarted = begin()
-    again = restarted.client.post("/v1/jobs", json=document, headers=KEY)
+    again = answer(restarted, create_and_fail)
     assert again.headers["idempotency-replayed"] == "true"
-    assert [row["id"] for row in restarted.client.get("/v1/jobs").json()["data"]] == [again.json()["id"]]
+    assert [row["id"] for row in restarted.client.get("/v1/jobs").json()["data"]] == [bytes(again.body).decode()]
 
 
 def test_owners_have_their_own_keys(bench: Bench) -> None:
     """The same key of two owners names two requests."""
-    ticket = bench.backend.idempotency.begin("ann", "k-1", "0" * 64, 60)
-    assert isinstance(ticket, Ticket)
+    claim = bench.backend.idempotency.begin("ann", "k-1", "0" * 64, 60)
+    assert isinstance(claim, IdempotencyClaim)
     assert bench.client.post("/v1/jobs", json=spec(bench), headers=KEY).status_code == 202

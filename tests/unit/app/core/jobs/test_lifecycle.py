@@ -11,7 +11,7 @@ from app.core.jobs import End, Job, JobEvents, Jobs, Lifecycle
 from app.core.outbox import Outbox
 from app.core.queue import MemoryQueue
 from app.core.states import FINAL, Status
-from tests.unit.app.core.jobs.held_clock import HeldClock, get, new_job
+from tests.unit.app.core.manual_clock import ManualClock, get, new_job
 
 LEASE = 60.0
 
@@ -35,11 +35,11 @@ def _statuses(database: Database, job: Job) -> list[str]:
     return [event.data["status"] for event in JobEvents(database).after(job.id, 0) if event.type == "status"]
 
 
-def _messages(database: Database, clock: HeldClock) -> int:
+def _messages(database: Database, clock: ManualClock) -> int:
     return Outbox(database, MemoryQueue(), clock).publish()
 
 
-def test_a_claim_takes_a_queued_job(jobs: Jobs, lifecycle: Lifecycle, clock: HeldClock) -> None:
+def test_a_claim_takes_a_queued_job(jobs: Jobs, lifecycle: Lifecycle, clock: ManualClock) -> None:
     """It is running, in its first attempt, by that worker, until the lease ends."""
     queued = new_job(jobs)
     clock.pass_time(5)
@@ -100,7 +100,7 @@ def test_what_has_ended_moves_no_more(running: Job, jobs: Jobs, lifecycle: Lifec
     assert lifecycle.request_cancel(running.id) is None
     assert lifecycle.recover(ended, 2, holder=True) is None
     assert lifecycle.hand_back(running.id, 1) is None
-    assert lifecycle.held(running.id, 1) is None
+    assert lifecycle.get_held(running.id, 1) is None
     assert get(jobs, running.id) == ended
 
 
@@ -147,7 +147,9 @@ def test_a_cancellation_may_be_asked_for_twice(cancelling: Job, lifecycle: Lifec
     assert _statuses(database, cancelling).count("cancelling") == 1
 
 
-def test_a_renewal_moves_the_end_of_the_lease(running: Job, jobs: Jobs, lifecycle: Lifecycle, clock: HeldClock) -> None:
+def test_a_renewal_moves_the_end_of_the_lease(
+    running: Job, jobs: Jobs, lifecycle: Lifecycle, clock: ManualClock
+) -> None:
     """It counts from now."""
     clock.pass_time(50)
     lease = lifecycle.renew(running.id, 1, LEASE)
@@ -155,17 +157,17 @@ def test_a_renewal_moves_the_end_of_the_lease(running: Job, jobs: Jobs, lifecycl
     assert get(jobs, running.id).lease_until == lease.until
     assert (lease.until - clock()).total_seconds() == LEASE
     clock.pass_time(59)
-    assert lifecycle.expired() == []
+    assert lifecycle.get_expired() == []
 
 
-def test_an_old_attempt_changes_nothing(running: Job, jobs: Jobs, lifecycle: Lifecycle, clock: HeldClock) -> None:
+def test_an_old_attempt_changes_nothing(running: Job, jobs: Jobs, lifecycle: Lifecycle, clock: ManualClock) -> None:
     """Its worker lost the lease, and another one has the job."""
     clock.pass_time(LEASE + 1)
     lifecycle.recover(running, 2)
     second = lifecycle.claim(running.id, "w2", LEASE)
     assert second is not None
     assert lifecycle.renew(running.id, 1, LEASE) is None
-    assert lifecycle.held(running.id, 1) is None
+    assert lifecycle.get_held(running.id, 1) is None
     assert not lifecycle.report(running.id, 1, [("log", {"log": "late"})], phase="prune")
     assert not lifecycle.finish(running.id, 1, End(Status.SUCCEEDED))
     assert lifecycle.hand_back(running.id, 1) is None
@@ -181,17 +183,17 @@ def test_a_report_writes_columns_and_events(running: Job, jobs: Jobs, lifecycle:
     assert JobEvents(database).after(running.id, 2)[0].data == {"phase": "prune"}
 
 
-def test_a_lease_is_over_only_after_its_end(running: Job, lifecycle: Lifecycle, clock: HeldClock) -> None:
+def test_a_lease_is_over_only_after_its_end(running: Job, lifecycle: Lifecycle, clock: ManualClock) -> None:
     """Nobody takes a job away from its worker before."""
     clock.pass_time(LEASE)
-    assert lifecycle.expired() == []
+    assert lifecycle.get_expired() == []
     assert lifecycle.recover(running, 2) is None
     clock.pass_time(0.001)
-    assert [job.id for job in lifecycle.expired()] == [running.id]
+    assert [job.id for job in lifecycle.get_expired()] == [running.id]
 
 
 def test_a_lost_job_is_queued_again(
-    running: Job, jobs: Jobs, lifecycle: Lifecycle, clock: HeldClock, database: Database
+    running: Job, jobs: Jobs, lifecycle: Lifecycle, clock: ManualClock, database: Database
 ) -> None:
     """It has a message, its time counts up to the end of its lease, and its events say what happened."""
     _messages(database, clock)
@@ -203,20 +205,20 @@ def test_a_lost_job_is_queued_again(
     assert _statuses(database, running) == ["queued", "running", "queued"]
 
 
-def test_who_holds_the_lease_need_not_wait_for_its_end(running: Job, lifecycle: Lifecycle, clock: HeldClock) -> None:
+def test_who_holds_the_lease_need_not_wait_for_its_end(running: Job, lifecycle: Lifecycle, clock: ManualClock) -> None:
     """A supervisor whose runner died sends the job back at once."""
     clock.pass_time(10)
     assert lifecycle.recover(running, 2, holder=True) is Status.QUEUED
 
 
-def test_two_reapers_recover_a_job_once(running: Job, lifecycle: Lifecycle, clock: HeldClock) -> None:
+def test_two_reapers_recover_a_job_once(running: Job, lifecycle: Lifecycle, clock: ManualClock) -> None:
     """The second finds it changed."""
     clock.pass_time(LEASE + 1)
     assert lifecycle.recover(running, 2) is Status.QUEUED
     assert lifecycle.recover(running, 2) is None
 
 
-def test_a_renewal_wins_over_a_reaper(running: Job, lifecycle: Lifecycle, clock: HeldClock) -> None:
+def test_a_renewal_wins_over_a_reaper(running: Job, lifecycle: Lifecycle, clock: ManualClock) -> None:
     """The worker was slow but lives: what the reaper read is old."""
     clock.pass_time(LEASE + 1)
     assert lifecycle.renew(running.id, 1, LEASE) is not None
@@ -266,12 +268,12 @@ def test_a_recovery_by_an_old_record_does_not_lose_a_cancellation(
 def test_a_running_row_without_a_lease_is_lost(running: Job, lifecycle: Lifecycle) -> None:
     """However that came about, the job does not stay for ever."""
     lifecycle.report(running.id, 1, lease_until=None)
-    assert [job.id for job in lifecycle.expired()] == [running.id]
+    assert [job.id for job in lifecycle.get_expired()] == [running.id]
     assert lifecycle.recover(replace(running, lease_until=None), 2) is Status.QUEUED
 
 
 def test_a_job_that_is_handed_back_counts_no_loss(
-    running: Job, jobs: Jobs, lifecycle: Lifecycle, clock: HeldClock, database: Database
+    running: Job, jobs: Jobs, lifecycle: Lifecycle, clock: ManualClock, database: Database
 ) -> None:
     """Its running time counts, and there is a message for the next worker."""
     _messages(database, clock)
@@ -294,13 +296,13 @@ def test_a_job_that_was_cancelled_is_not_handed_back(cancelling: Job, jobs: Jobs
 def test_a_held_job_is_seen_by_its_attempt_alone(running: Job, jobs: Jobs, lifecycle: Lifecycle) -> None:
     """Also when its owner has deleted it."""
     jobs.mark_deleted(running.id)
-    held = lifecycle.held(running.id, 1)
+    held = lifecycle.get_held(running.id, 1)
     assert held is not None
     assert held.id == running.id
-    assert lifecycle.held(running.id, 2) is None
+    assert lifecycle.get_held(running.id, 2) is None
 
 
 def test_jobs_that_workers_hold_are_found(jobs: Jobs, lifecycle: Lifecycle, cancelling: Job) -> None:
     """Queued ones are not among them."""
     new_job(jobs)
-    assert [job.id for job in lifecycle.running()] == [cancelling.id]
+    assert [job.id for job in lifecycle.get_running()] == [cancelling.id]

@@ -6,10 +6,10 @@ from app.core.db.engine import Database
 from app.core.jobs import JobEvents, Jobs, Lifecycle
 from app.core.jobs.store import JobFilter
 from app.core.states import Status
-from tests.unit.app.core.jobs.held_clock import HeldClock, get, new_job
+from tests.unit.app.core.manual_clock import ManualClock, get, new_job
 
 
-def test_a_new_job_is_queued_and_says_so(jobs: Jobs, database: Database, clock: HeldClock) -> None:
+def test_a_new_job_is_queued_and_says_so(jobs: Jobs, database: Database, clock: ManualClock) -> None:
     """Its row, its message and its first event come together."""
     job = new_job(jobs, name="mine", labels={"team": "vision"})
     assert get(jobs, job.id) == job
@@ -49,7 +49,7 @@ def test_lists_are_filtered(jobs: Jobs, lifecycle: Lifecycle) -> None:
     assert found(JobFilter(label=("team", "speech"))) == []
 
 
-def test_a_queue_position_counts_those_before(jobs: Jobs, lifecycle: Lifecycle, clock: HeldClock) -> None:
+def test_a_queue_position_counts_those_before(jobs: Jobs, lifecycle: Lifecycle, clock: ManualClock) -> None:
     """The first is at 0; a job that runs has none."""
     first = new_job(jobs)
     clock.pass_time(1)
@@ -76,7 +76,7 @@ def test_active_jobs_are_counted(jobs: Jobs, lifecycle: Lifecycle) -> None:
     assert jobs.count_active("local") == 1
 
 
-def test_retention_sets_when_a_job_expires(database: Database, clock: HeldClock) -> None:
+def test_retention_sets_when_a_job_expires(database: Database, clock: ManualClock) -> None:
     """So many days after it was made; without retention, never."""
     kept = new_job(Jobs(database, clock))
     expiring = new_job(Jobs(database, clock, retention_days=2))

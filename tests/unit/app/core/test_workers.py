@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from app.core.db.engine import Database
 from app.core.workers import Workers
-from tests.unit.app.core.jobs.held_clock import HeldClock
+from tests.unit.app.core.manual_clock import ManualClock
 
 
-def test_a_worker_is_seen_until_it_is_silent(database: Database, clock: HeldClock) -> None:
+def test_a_worker_is_seen_until_it_is_silent(database: Database, clock: ManualClock) -> None:
     """It is alive for so many seconds after each beat, and its start is that of the first."""
     workers = Workers(database, clock)
     started = clock()
@@ -21,7 +21,7 @@ def test_a_worker_is_seen_until_it_is_silent(database: Database, clock: HeldCloc
     assert workers.alive(60) == []
 
 
-def test_a_worker_that_ends_is_forgotten(database: Database, clock: HeldClock) -> None:
+def test_a_worker_that_ends_is_forgotten(database: Database, clock: ManualClock) -> None:
     """The others stay."""
     workers = Workers(database, clock)
     workers.beat("w1", [], {})
@@ -30,7 +30,7 @@ def test_a_worker_that_ends_is_forgotten(database: Database, clock: HeldClock) -
     assert [row.id for row in workers.alive(60)] == ["w2"]
 
 
-def test_silent_workers_are_dropped(database: Database, clock: HeldClock) -> None:
+def test_silent_workers_are_dropped(database: Database, clock: ManualClock) -> None:
     """Those that were seen lately stay."""
     workers = Workers(database, clock)
     workers.beat("w1", [], {})

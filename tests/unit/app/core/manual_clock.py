@@ -1,4 +1,4 @@
-"""A clock that moves only when a test says so, and jobs to try it on."""
+"""A clock that tests set, and jobs to try it on."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from app.core.jobs import Job, Jobs, NewJob
 
 
-class HeldClock:
-    """Called, it gives the same time until ``pass_time``."""
+class ManualClock:
+    """A clock that stands still until ``pass_time``."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now

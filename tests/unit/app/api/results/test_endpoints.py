@@ -7,21 +7,19 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from safetensors.numpy import load
 
-from app.api.results.models import Models
+from app.api.http.errors import UnprocessableError
+from app.api.results.decoded_models import DecodedModels
 from app.core.jobs import Job
 from app.core.states import Status
 from cnet.bundle import Bundle, open_bundle
 from cnet.bundle.unpack import unpack
-from cnet.formats.onnx import Onnx
-from cnet.formats.onnx.writer import write_onnx
+from cnet.errors import CnetError
 from tests.api_bench import Bench, add_baseline, add_job, add_point, claim, finish
 from tests.unit.app.api.http.test_problems import check_problem
 
@@ -141,16 +139,26 @@ def test_model_as_npz_and_in_parts(bench: Bench) -> None:
     assert bench.client.head(url).headers["content-length"] == str(len(whole.content))
 
 
-def test_model_as_onnx(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file that the library writes; where the network is too large for the format, the answer says so."""
+def test_model_as_onnx(bench: Bench) -> None:
+    """The ONNX file that the library writes."""
     job = done(bench)
     url = f"/v1/jobs/{job.id}/model?format=onnx"
     assert b"weight" in bench.client.get(url).content
     assert bench.client.get(url).headers["content-disposition"].endswith('.onnx"')
 
-    monkeypatch.setattr(Onnx, "write", lambda _, path, tensors, __: write_onnx(path, tensors, most_bytes=10))
-    problem = check_problem(bench.client.get(f"{url}&point=0"), 422, "unsupported_format")
-    assert "safetensors" in problem["detail"]
+
+def test_a_model_that_is_too_large_for_its_format(bench: Bench, tmp_path: Path) -> None:
+    """The error of the library becomes the one of the HTTP contract, with its advice."""
+    bundle = tmp_path / "b.npz"
+    bundle.write_bytes(bench.client.get(f"/v1/jobs/{done(bench).id}/bundle").content)
+
+    def refuse(*_: object) -> None:
+        raise CnetError("ONNX file: it is too large. Use safetensors.", code="too_large")
+
+    models = DecodedModels(tmp_path / "models", 0, refuse)
+    with pytest.raises(UnprocessableError, match="Use safetensors") as caught:
+        models.open(bundle, "digest", "onnx")
+    assert caught.value.code == "unsupported_format"
 
 
 def test_decoded_models_do_not_pile_up(bench: Bench) -> None:
@@ -161,30 +169,27 @@ def test_decoded_models_do_not_pile_up(bench: Bench) -> None:
     assert len(list((bench.backend.settings.scratch_dir / "models").iterdir())) == 4
 
 
-def test_a_model_that_two_ask_for_at_once_is_whole_for_both(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second begins and ends while the first is in the middle of its file."""
+def test_two_requests_at_once_both_get_the_whole_model(bench: Bench, tmp_path: Path) -> None:
+    """The second begins and ends after the first has written its file and before it moved it into place."""
     bundle = tmp_path / "b.npz"
     bundle.write_bytes(bench.client.get(f"/v1/jobs/{done(bench).id}/bundle").content)
-    models = Models(tmp_path / "scratch" / "models", reserve=0)
     unpack(open_bundle(bundle), tmp_path / "expected.safetensors", "safetensors")
     expected = (tmp_path / "expected.safetensors").read_bytes()
-    bodies, pieces = [], Bundle.chunks
+    bodies: list[bytes] = []
 
     def ask() -> None:
+        started.append(True)
         file, size = models.open(bundle, "digest", "safetensors")
         with file:
             bodies.append(file.read())
         assert size == len(expected)
 
-    def interrupted(opened: Bundle, name: str) -> Iterator[Any]:
-        monkeypatch.setattr(Bundle, "chunks", pieces)
-        yield from opened.chunks(name)
-        if not bodies:
+    def interrupted(opened: Bundle, path: Path, model_format: str) -> None:
+        unpack(opened, path, model_format)
+        if len(started) < 2:
             ask()
 
-    monkeypatch.setattr(Bundle, "chunks", interrupted)
+    models, started = DecodedModels(tmp_path / "scratch" / "models", 0, interrupted), []
     ask()
 
     assert bodies == [expected, expected]

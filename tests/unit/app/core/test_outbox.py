@@ -9,7 +9,7 @@ from app.core.jobs import End, Jobs, Lifecycle
 from app.core.outbox import Outbox
 from app.core.queue import MemoryQueue
 from app.core.states import Status
-from tests.unit.app.core.jobs.held_clock import HeldClock, new_job
+from tests.unit.app.core.manual_clock import ManualClock, new_job
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def queue() -> MemoryQueue:
 
 
 @pytest.fixture
-def outbox(database: Database, queue: MemoryQueue, clock: HeldClock) -> Outbox:
+def outbox(database: Database, queue: MemoryQueue, clock: ManualClock) -> Outbox:
     """The outbox."""
     return Outbox(database, queue, clock)
 
@@ -42,7 +42,7 @@ def test_messages_wait_for_a_broker_that_is_away(jobs: Jobs, outbox: Outbox, que
     assert queue.sent == [job.id]
 
 
-def test_a_lost_message_is_sent_again(jobs: Jobs, outbox: Outbox, queue: MemoryQueue, clock: HeldClock) -> None:
+def test_a_lost_message_is_sent_again(jobs: Jobs, outbox: Outbox, queue: MemoryQueue, clock: ManualClock) -> None:
     """The job is queued, the queue is empty, and the message was sent a while ago."""
     job = new_job(jobs)
     outbox.publish()
@@ -54,7 +54,7 @@ def test_a_lost_message_is_sent_again(jobs: Jobs, outbox: Outbox, queue: MemoryQ
 
 
 def test_a_message_on_its_way_is_not_sent_again(
-    jobs: Jobs, outbox: Outbox, queue: MemoryQueue, clock: HeldClock
+    jobs: Jobs, outbox: Outbox, queue: MemoryQueue, clock: ManualClock
 ) -> None:
     """Not before it is that old, and not before it was sent at all."""
     new_job(jobs)
@@ -67,7 +67,7 @@ def test_a_message_on_its_way_is_not_sent_again(
 
 
 def test_jobs_that_wait_for_workers_get_no_more_messages(
-    jobs: Jobs, outbox: Outbox, queue: MemoryQueue, clock: HeldClock
+    jobs: Jobs, outbox: Outbox, queue: MemoryQueue, clock: ManualClock
 ) -> None:
     """However long they wait: their messages wait in the queue."""
     for _ in range(3):
@@ -80,7 +80,7 @@ def test_jobs_that_wait_for_workers_get_no_more_messages(
 
 
 def test_a_broker_that_is_away_gets_no_more_messages(
-    jobs: Jobs, outbox: Outbox, queue: MemoryQueue, clock: HeldClock
+    jobs: Jobs, outbox: Outbox, queue: MemoryQueue, clock: ManualClock
 ) -> None:
     """They would pile up until it is back."""
     new_job(jobs)
@@ -91,7 +91,7 @@ def test_a_broker_that_is_away_gets_no_more_messages(
 
 
 def test_only_queued_jobs_are_sent_again(
-    jobs: Jobs, lifecycle: Lifecycle, outbox: Outbox, queue: MemoryQueue, clock: HeldClock
+    jobs: Jobs, lifecycle: Lifecycle, outbox: Outbox, queue: MemoryQueue, clock: ManualClock
 ) -> None:
     """Running, ended and deleted ones need no message."""
     running, ended, deleted, waiting = (new_job(jobs).id for _ in range(4))
@@ -108,7 +108,7 @@ def test_only_queued_jobs_are_sent_again(
 
 
 def test_old_messages_of_jobs_that_do_not_wait_are_forgotten(
-    jobs: Jobs, lifecycle: Lifecycle, outbox: Outbox, clock: HeldClock
+    jobs: Jobs, lifecycle: Lifecycle, outbox: Outbox, clock: ManualClock
 ) -> None:
     """Those of waiting jobs stay: their age says when to send again."""
     taken, _ = new_job(jobs).id, new_job(jobs).id

@@ -93,14 +93,13 @@ def test_stream_of_a_deleted_job_ends(bench: Bench) -> None:
     assert not reader.is_alive()
 
 
-def test_silent_stream_pings(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_stream_pings(bench: Bench) -> None:
     """While nothing happens a comment keeps the connection alive."""
-    monkeypatch.setattr("app.api.jobs.watching._PING_SECONDS", 0.0)
     job = claim(bench, add_job(bench))
 
     async def until_ping() -> list[bytes]:
         seen = []
-        async for chunk in event_stream(bench.backend, job.id, 0):
+        async for chunk in event_stream(bench.backend, job.id, 0, ping_seconds=0.0):
             seen.append(chunk)
             if chunk.startswith(b":"):
                 finish(bench, job, selected=0)
