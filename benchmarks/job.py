@@ -18,11 +18,11 @@ import numpy as np
 from cnet.bundle import open_bundle
 from cnet.data import Dataset
 from cnet.models import ARCHITECTURES
-from cnet.pipeline import Inputs, SilentRun, run
+from cnet.pipeline import Inputs, SilentRunObserver, run
 from cnet.spec import JobSpec
 
 
-class Stopwatch(SilentRun):
+class Stopwatch(SilentRunObserver):
     """Adds up the seconds of each phase."""
 
     def __init__(self) -> None:

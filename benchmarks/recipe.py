@@ -20,7 +20,7 @@ import numpy as np
 from cnet.bundle import open_bundle
 from cnet.data import DATASETS, Dataset
 from cnet.models import ARCHITECTURES
-from cnet.pipeline import Inputs, Outcome, SilentRun, run
+from cnet.pipeline import Inputs, Outcome, SilentRunObserver, run
 from cnet.spec import JobSpec
 from cnet.weights import Weights
 
@@ -47,7 +47,7 @@ def _digits() -> Dataset:
 def on_digits(spec: dict[str, Any], weights: Weights | None) -> tuple[Outcome, Weights]:
     """The outcome, and the first point's net."""
     with tempfile.TemporaryDirectory() as folder:
-        outcome = run(JobSpec.parse(spec), Inputs(weights, _digits(), Path(folder)), SilentRun())
+        outcome = run(JobSpec.parse(spec), Inputs(weights, _digits(), Path(folder)), SilentRunObserver())
         return outcome, open_bundle(outcome.bundles[0]).weights()
 
 

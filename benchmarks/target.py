@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from cnet.data import DATASETS, Dataset
-from cnet.pipeline import Inputs, SilentRun, run
+from cnet.pipeline import Inputs, SilentRunObserver, run
 from cnet.pipeline.procedure import load
 from cnet.points import BaselineResult, Point
 from cnet.search import CandidateGrid, select_point
@@ -90,13 +90,13 @@ def look(job: JobSpec, data: Dataset, seed: int, way: str) -> tuple[Row, float]:
 
 def _searched(job: JobSpec, inputs: Inputs) -> tuple[BaselineResult, tuple[Point, ...], int]:
     """Baseline, points and index of the selected point of a run that searches."""
-    outcome = run(job, inputs, SilentRun())
+    outcome = run(job, inputs, SilentRunObserver())
     return outcome.baseline, outcome.points, outcome.selected
 
 
 def _whole_grid(job: JobSpec, inputs: Inputs) -> tuple[BaselineResult, tuple[Point, ...], int]:
     """The same where every candidate of the grid is made."""
-    steps = load(job, inputs, SilentRun())
+    steps = load(job, inputs, SilentRunObserver())
     candidates = CandidateGrid.of(job).candidates
     points = tuple(steps.point(candidate, index) for index, candidate in enumerate(candidates))
     return steps.networks.baseline, points, select_point(job.target, steps.networks.baseline, points)

@@ -29,7 +29,7 @@ import torch
 from cnet.data import Dataset
 from cnet.methods import METHODS, Method, MethodHooks, StepContext
 from cnet.models import ARCHITECTURES
-from cnet.observer import Silent
+from cnet.observer import SilentObserver
 from cnet.training.batches import ImageSplit
 from cnet.training.config import Optimizer, Training
 from cnet.training.cuda_graphs import cuda_graph_recorder, no_recorder
@@ -71,7 +71,7 @@ VARIANTS: dict[str, Method | None] = {
 }
 
 
-class Notes(Silent):
+class Notes(SilentObserver):
     """Keeps what is logged: why steps are not replayed, where they are not."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from cnet.bundle import open_bundle
 from cnet.formats import read_checkpoint
-from cnet.pipeline import Inputs, SilentRun, run
+from cnet.pipeline import Inputs, SilentRunObserver, run
 from cnet.spec import JobSpec
 from cnet.weights import Weights
 
@@ -51,7 +51,7 @@ def row(name: str, members: dict[str, Any], weights: Weights) -> tuple[str, ...]
     """One bundle's."""
     spec = JobSpec.parse({"checkpoint": "file", "quantize": {"name": "kmeans", "clusters": 16}, **members})
     with tempfile.TemporaryDirectory() as folder:
-        outcome = run(spec, Inputs(weights, None, Path(folder)), SilentRun())
+        outcome = run(spec, Inputs(weights, None, Path(folder)), SilentRunObserver())
         whole, by_layer = errors(weights, open_bundle(outcome.bundles[0]).weights())
     point = outcome.points[0]
     return (name, f"{point.sparsity:.3f}", f"{point.bytes.total:,}", f"{whole:.4f}", f"{by_layer:.4f}")

@@ -1,4 +1,4 @@
-"""How long work speaks: the one channel that comes back from the pipeline to whoever started it."""
+"""Observers: how long work reports what it does, and learns that it should stop."""
 
 from __future__ import annotations
 
@@ -8,29 +8,34 @@ from cnet.errors import StoppedError
 
 
 class Observer(Protocol):
-    """Told of everything that happens in a run, and asked whether to go on.
+    """Told of everything that happens, and asked whether to go on.
 
-    Calls are cheap to receive and may come often (several a second); an observer that writes somewhere throttles.
+    Calls can come several times a second: an observer whose work is slow must leave some of them out.
     """
 
     def phase(self, name: str) -> None:
-        """A phase begins: load, baseline, finetune, prune, recover, quantize, encode, evaluate, publish."""
+        """A phase begins.
+
+        Args:
+            name: one of load, baseline, transform, finetune or proximal, prune, recover, quantize, encode, evaluate,
+                publish.
+        """
 
     def progress(self, fraction: float) -> None:
-        """How much of the whole run is done, 0..1, never falling."""
+        """The fraction of the whole work that is done, 0..1. It never falls."""
 
     def metric(self, values: dict[str, Any]) -> None:
-        """Numbers of one step of work, such as ``{"phase": "finetune", "epoch": 3, "loss": 0.2}``."""
+        """Numbers about one step, such as ``{"phase": "finetune", "epoch": 3, "loss": 0.2}``."""
 
     def log(self, message: str) -> None:
         """A line for a person to read."""
 
     def should_stop(self) -> bool:
-        """Whether the run should end as soon as it can."""
+        """Whether the work should end as soon as it can."""
 
 
-class Silent:
-    """An observer that hears nothing and never stops anything."""
+class SilentObserver:
+    """An observer that ignores everything and never asks to stop."""
 
     def phase(self, name: str) -> None:
         """Ignore."""
@@ -50,6 +55,6 @@ class Silent:
 
 
 def check_stop(observer: Observer) -> None:
-    """Raise StoppedError where the observer asks to stop. Called between small pieces of work."""
+    """Raise StoppedError where the observer asks to stop. Long work calls it often."""
     if observer.should_stop():
         raise StoppedError

@@ -8,7 +8,7 @@ import numpy as np
 
 from cnet.data import Dataset
 from cnet.models import ARCHITECTURES, Architecture
-from cnet.observer import Silent
+from cnet.observer import SilentObserver
 from cnet.symbols import Symbols
 from cnet.training.config import Optimizer, Training
 from cnet.training.networks.architectures import ArchitectureBuilder
@@ -59,7 +59,7 @@ def same_bits(one: Weights, two: Weights) -> bool:
     )
 
 
-class Recorder(Silent):
+class Recorder(SilentObserver):
     """Keeps metrics and log lines, and asks to stop after so many metrics."""
 
     def __init__(self, stop_after: int | None = None) -> None:

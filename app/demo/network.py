@@ -15,7 +15,7 @@ from app.demo import recipe
 from cnet.data import DATASETS
 from cnet.formats import read_checkpoint, write_checkpoint
 from cnet.models import ARCHITECTURES
-from cnet.observer import Silent
+from cnet.observer import SilentObserver
 from cnet.training.config import Training
 from cnet.training.networks.architectures import ArchitectureBuilder
 from cnet.training.stage import TrainingStage
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> None:
     _print_json({"accuracy": trainer.evaluate(weights).accuracy})
 
 
-class _MetricPrinter(Silent):
+class _MetricPrinter(SilentObserver):
     """Prints the numbers of each epoch."""
 
     def metric(self, values: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from benchmarks.inputs import shapes_of
 from benchmarks.paper import data, zero_cluster
 from benchmarks.paper.jobs import Job
 from cnet.bundle import open_bundle
-from cnet.pipeline import Inputs, SilentRun, run
+from cnet.pipeline import Inputs, SilentRunObserver, run
 from cnet.points import Point
 from cnet.spec import JobSpec
 
@@ -85,7 +85,7 @@ def work(place: Place, job: Job, tell: Tell, *, keep: bool) -> None:
     tell({"type": "done", **job.about(), "spec": job.spec, "seconds": seconds, "baseline": baseline})
 
 
-class Teller(SilentRun):
+class Teller(SilentRunObserver):
     """Makes a record of each point."""
 
     def __init__(self, job: Job, tell: Tell) -> None:

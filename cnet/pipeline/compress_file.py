@@ -1,4 +1,4 @@
-"""The pipeline on files, without a server: a checkpoint in, a bundle out."""
+"""Compress a checkpoint file to a bundle file, without a server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cnet.data.dataset_reader import read_dataset_file
 from cnet.errors import DatasetError
 from cnet.files import atomic_path
 from cnet.formats import read_checkpoint, refuse_lone_shard
-from cnet.pipeline import Inputs, Outcome, RunObserver, SilentRun, run
+from cnet.pipeline import Inputs, Outcome, RunObserver, SilentRunObserver, run
 from cnet.spec import JobSpec
 
 
@@ -27,20 +27,20 @@ def compress_file(
     """Compress a checkpoint file as ``spec`` says and write the selected bundle to ``out``.
 
     Args:
-        source: the checkpoint, in any format that ``read_checkpoint`` knows; None trains a baseline from scratch.
-        spec: the job. Its ``dataset`` is a built-in name or the path of an npz file; its ``checkpoint`` is only a
-            label here.
+        source: the checkpoint, in any format that ``read_checkpoint`` reads; None trains a baseline from scratch.
+        spec: the job. Its ``dataset`` is a built-in name or the path of an npz file; the name of ``source``
+            takes the place of its ``checkpoint``.
         out: the bundle, replaced where it exists; written only if the run succeeds.
         observer: told of everything.
-        folder: where the run keeps its state, so that the same call goes on where it ended; None: a temporary one,
-            removed at the end.
+        folder: where the run keeps its state, so that the same call continues where it ended; None: a temporary
+            folder, removed at the end.
         streaming: as in ``cnet.pipeline.Inputs``.
 
     Raises:
         CheckpointError, DatasetError: a file that cannot be read.
         CnetError: as ``cnet.pipeline.run``.
     """
-    observer = observer or SilentRun()
+    observer = observer or SilentRunObserver()
     spec = spec.model_copy(update={"checkpoint": source.name if source else None})
     if source:
         refuse_lone_shard(source.name)
@@ -67,7 +67,7 @@ def load_dataset(name: str, observer: RunObserver | None = None) -> Dataset:
         )
     uploaded = read_dataset_file(Path(name))
     for warning in uploaded.warnings:
-        (observer or SilentRun()).log(f"warning: {warning.detail}")
+        (observer or SilentRunObserver()).log(f"warning: {warning.detail}")
     return uploaded.dataset
 
 

@@ -1,4 +1,4 @@
-"""What makes two runs the same run: digests of weights, data set and spec."""
+"""Digests that tell whether two runs are the same run: of weights, data set and specification."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from cnet.search import resolved_document
 from cnet.spec import JobSpec
 
 STATE_VERSION = 2
-"""Rises when the saved state of a run changes its meaning, so that no release goes on from another's."""
+"""Version of the saved state of a run. It rises with each change, so that no release resumes the state of another."""
 
 _NOT_IN_BUNDLES = ("name", "labels", "checkpoint", "dataset", "time_limit")
 
 
 def spec_document(spec: JobSpec) -> dict[str, Any]:
-    """The resolved spec less what does not change a bundle's weights: names, labels, ids, the time limit.
+    """The resolved spec as the manifest of a bundle has it.
 
-    What is searched for is left out: the defaults would read as what was asked for.
+    Without what does not change the weights of a bundle (name, labels, ids, time limit), and without the fields that
+    are searched for: their defaults would read as what the user asked for.
     """
     return {key: value for key, value in resolved_document(spec).items() if key not in _NOT_IN_BUNDLES}
 
@@ -31,7 +32,7 @@ def dataset_digest(dataset: Dataset) -> str:
 
 
 def run_key(spec: JobSpec, weights: str | None, dataset: str | None) -> str:
-    """SHA-256, hex, over everything that decides a run's results. ``weights`` and ``dataset`` are digests."""
+    """SHA-256, hex, of everything that decides the results of a run. ``weights`` and ``dataset`` are digests, hex."""
     return hashlib.sha256(_json([STATE_VERSION, spec_document(spec), weights, dataset])).hexdigest()
 
 

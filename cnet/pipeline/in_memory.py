@@ -59,7 +59,7 @@ class InMemorySteps(PointSteps[PrunedNetwork, Symbols]):
             decoded = expanded(stored)
             accuracy, loss = evaluate(context.network, decoded)
             accuracies = (accuracy, pruned.accuracy)
-            return point_metrics.quality(pruned.original, (stored, decoded), symbols, accuracies, loss)
+            return point_metrics.measure_quality(pruned.original, (stored, decoded), symbols, accuracies, loss)
 
 
 def _check_decoded(stored: Weights, symbols: Symbols) -> None:

@@ -1,4 +1,4 @@
-"""What goes into a run, what comes out, and who is told meanwhile."""
+"""What goes into a run, what comes out, and who is told of its results."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from pathlib import Path
 from typing import Protocol
 
 from cnet.data import Dataset
-from cnet.observer import Observer, Silent
+from cnet.observer import Observer, SilentObserver
 from cnet.points import BaselineResult, Point
 from cnet.weights import Weights
 
 
 class RunObserver(Observer, Protocol):
-    """An observer that also gets the results, as soon as each exists.
+    """An observer that also gets each result as soon as it exists.
 
-    A run that is resumed tells again of what earlier attempts made: the same baseline, and the same points with the
-    same index and the same bytes. Whoever stores them replaces by index.
+    A run that is resumed reports the results of earlier attempts again: the same baseline, and the same points with the
+    same indexes and the same bytes. An observer that stores points must replace by index.
     """
 
     def baseline(self, result: BaselineResult) -> None:
-        """The net before compression was measured."""
+        """The network before compression is measured."""
 
     def point(self, point: Point, bundle: Path) -> None:
-        """A point is final; its bundle is the file ``bundle``, which stays until the run's folder is removed."""
+        """A point is final. Its bundle is the file ``bundle``, which stays until the run's folder is removed."""
 
 
-class SilentRun(Silent):
-    """A run observer that hears nothing and never stops anything."""
+class SilentRunObserver(SilentObserver):
+    """A run observer that ignores everything and never asks to stop."""
 
     def baseline(self, result: BaselineResult) -> None:
         """Ignore."""

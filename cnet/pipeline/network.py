@@ -1,4 +1,4 @@
-"""The net as the pipeline sees it where there is a data set: it can be trained, tuned and evaluated."""
+"""A network with a data set, as the pipeline uses it: it can be trained and evaluated."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class TrainingRun:
-    """One training on its way.
+    """What one training needs beside the weights.
 
     Attributes:
-        state: where it saves what it can be resumed from.
-        on_fraction: told the done fraction, 0..1.
-        teacher: the net to learn from, where there is one.
+        state: the file in which it saves its state, from which it can be resumed.
+        on_fraction: called with the fraction, 0..1, of the training that is done.
+        teacher: the network to learn from; None where the job asks for no distillation.
     """
 
     state: Path
@@ -46,7 +46,7 @@ class TrainingRun:
 
 
 class TrainableNetwork:
-    """A net with a data set. Making one imports torch.
+    """A network with a data set. Making one imports PyTorch.
 
     Raises:
         TrainingError: (``torch_missing``) PyTorch is not installed.
@@ -65,13 +65,13 @@ class TrainableNetwork:
         self._trainer = _trainer(plan, dataset, preprocess, selection, observer)
 
     def check(self, weights: Weights) -> None:
-        """Raise where tensors or labels do not fit the architecture (see ``check_match``)."""
+        """Check that tensors and labels fit the architecture. Raises as ``cnet.models.match.check_match``."""
         shapes = {tensor.name: tensor.shape for tensor in weights}
         check_match(self._plan.architecture, self._dataset.input_shape, self._dataset.classes, shapes)
 
     @property
     def test_images(self) -> int:
-        """How many images accuracies are measured on."""
+        """Number of images on which accuracies are measured."""
         return len(self._dataset.y_test)
 
     def initial(self, state: Path, on_fraction: OnFraction) -> Weights:
@@ -86,22 +86,22 @@ class TrainableNetwork:
         return self._trainer.train(weights, stage, on_fraction)
 
     def curvature(self, weights: Weights) -> Curvature:
-        """What the pruner obd needs, and a quantizer that is sensitive to it."""
+        """Curvature of the loss along each weight of w_net, shape (n,), float64; for parts that use it."""
         return self._trainer.curvature(weights)
 
     @property
     def learns_from_teacher(self) -> bool:
-        """Whether pruning and recovery learn from the original net too."""
+        """Whether pruning and recovery also learn from the original network."""
         return self._plan.options.distill is not None
 
     def prune_gradually(self, weights: Weights, pruner: Pruner, sparsity: float, run: TrainingRun) -> Weights:
-        """Training with the method's penalty, as strong as at the end of the fine-tuning, while sparsity rises.
+        """Weights trained while sparsity rises, with the method's penalty as strong as at the end of the fine-tuning.
 
         Args:
             weights: where to start.
             pruner: its ``gradual`` is set.
-            sparsity: the final one.
-            run: where the state is kept, who is told the done fraction, and the teacher.
+            sparsity: the final sparsity, 0..1.
+            run: what the training needs beside the weights.
         """
         plan = self._plan
         stage = self._stage("prune", plan.gradual, run)
@@ -120,9 +120,10 @@ class TrainableNetwork:
     def tune_centroids(
         self, weights: Weights, symbols: Symbols, run: TrainingRun, quantizer: Quantizer
     ) -> tuple[Weights, Symbols]:
-        """Fine-tuning of centroids, biases and batch norm while labels stay; then batch norm is measured anew.
+        """Centroids, biases and batch norm trained while labels stay.
 
-        Where the centroids are the grid of ``quantizer``, they stay too. Batch norm is merged where asked for.
+        The centroids stay too where they are a grid of ``quantizer``. The statistics of batch norm are measured again
+        afterwards, and batch norm is merged into the layers before it, where the job asks for it.
         """
         if symbols.labels is not None:
             stage = self._stage("centroids", self._plan.centroids, run)
@@ -164,7 +165,7 @@ def _trainer(
         if error.name != "torch":
             raise
         raise TrainingError(
-            "training and evaluation need PyTorch: install cnet with the extra 'train'", code="torch_missing"
+            "training: PyTorch is not installed. Install it with: pip install 'cnet[train]'.", code="torch_missing"
         ) from error
     network = ArchitectureBuilder.for_dataset(plan.architecture, dataset)
     return Trainer(network, dataset, plan.finetune, preprocess, selection, observer)

@@ -20,7 +20,7 @@ from cnet.observer import check_stop
 from cnet.pipeline import log_warnings
 from cnet.pipeline.context import RunContext
 from cnet.pipeline.network import Mask, OnFraction, TrainingRun, evaluate
-from cnet.pipeline.point_metrics import Vector, baseline_result
+from cnet.pipeline.point_metrics import Vector, measure_baseline
 from cnet.points import BaselineResult
 from cnet.products import expanded
 from cnet.prune import Curvature
@@ -91,7 +91,7 @@ class NetworkSteps:
             context.observer.phase("baseline")
             original = self.original
             context.log(log_warnings.about_weights(original))
-            result = baseline_result(original, *evaluate(context.network, original))
+            result = measure_baseline(original, *evaluate(context.network, original))
             context.folder.set_record("baseline", result.to_json())
         context.observer.baseline(result)
         context.meter.seek(context.costs.baseline + context.costs.evaluate)

@@ -1,4 +1,4 @@
-"""Every fault of a run leaves it as one of our errors that names its phase."""
+"""Errors of a run: each leaves the run as a CnetError that names the phase in which it happened."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ Answer = TypeVar("Answer")
 
 
 class PhaseTracker:
-    """A run observer that passes everything on, and remembers the phase and what the observer raised."""
+    """A run observer that passes every call on to another one.
+
+    Attributes:
+        current: the phase that is under way.
+        raised: the last exception that the other observer raised; None where it raised none.
+    """
 
     def __init__(self, observer: RunObserver) -> None:
         self._observer = observer
@@ -25,7 +30,7 @@ class PhaseTracker:
         self.raised: Exception | None = None
 
     def phase(self, name: str) -> None:
-        """Remember and pass on."""
+        """Note the phase and pass it on."""
         self.current = name
         self._pass(self._observer.phase, name)
 
@@ -42,7 +47,7 @@ class PhaseTracker:
         self._pass(self._observer.log, message)
 
     def should_stop(self) -> bool:
-        """Ask on."""
+        """Ask the other observer."""
         return self._pass(self._observer.should_stop)
 
     def baseline(self, result: BaselineResult) -> None:
@@ -62,12 +67,12 @@ class PhaseTracker:
 
 
 @contextmanager
-def with_phase(tracked: PhaseTracker) -> Iterator[None]:
-    """Let nothing but CnetError (and what is no Exception) out of the block, with its ``phase`` set.
+def errors_name_phase(tracked: PhaseTracker) -> Iterator[None]:
+    """Turn every exception of the block into a CnetError with its ``phase`` set.
 
-    Codes of foreign faults: ``out_of_memory``, ``storage_full``, ``storage_failed``, and ``internal_error`` for all
-    that should not happen. The foreign exception is the cause. What the observer itself raises is its owner's
-    business and passes through as it is.
+    Codes for exceptions that are not ours: ``out_of_memory``, ``storage_full``, ``storage_failed``, and
+    ``internal_error`` for everything that should not happen. The original exception is the cause. Exceptions that the
+    observer raises, and those that are no ``Exception`` (KeyboardInterrupt), pass through as they are.
     """
     try:
         yield
@@ -85,15 +90,19 @@ def with_phase(tracked: PhaseTracker) -> Iterator[None]:
 def _explain(error: Exception) -> CnetError:
     if isinstance(error, MemoryError):
         return CnetError(
-            "there is not enough memory for this net; use a machine with more, or a smaller batch size",
+            "the run: there is not enough memory for this network. Use a machine with more, or a smaller batch size.",
             code="out_of_memory",
         )
     if is_disk_full(error):
         return CnetError(disk_full_detail("the run's files", "start the run again"), code="storage_full")
     if isinstance(error, OSError):
         reason = error.strerror or type(error).__name__
-        return CnetError(f"the run's files cannot be read or written: {reason}", code="storage_failed")
+        return CnetError(
+            f"the run's files: they cannot be read or written ({reason}). Check the disk, and the permissions of the "
+            "data folder.",
+            code="storage_failed",
+        )
     return CnetError(
-        f"an unexpected {type(error).__name__}; this is a fault of cnet, not of the input: please report it",
+        f"the run: an unexpected {type(error).__name__}, which is a fault of cnet and not of the input. Report it.",
         code="internal_error",
     )

@@ -1,4 +1,4 @@
-"""A job's parts with nothing left open: the resolved spec as the pipeline needs it."""
+"""The parts of a job with all defaults filled in, as the pipeline needs them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from cnet.weights import Selection
 
 @dataclass(frozen=True)
 class CompressionPlan:
-    """The parts that every job has; ``method`` is one that works on weights alone, where there is no data set."""
+    """The parts that every job has.
+
+    Attributes:
+        pruner, encoder, transform: those of the job; no transform by default.
+        selection: which tensors are compressible.
+        method: the training method of a job without a data set, applied to the weights alone; None where there is none.
+    """
 
     pruner: Pruner
     encoder: Encoder
@@ -27,7 +33,7 @@ class CompressionPlan:
 
     @classmethod
     def of(cls, spec: JobSpec) -> CompressionPlan:
-        """The parts of ``spec``, defaults filled in."""
+        """The parts of ``spec`` with all defaults filled in."""
         resolved = spec.resolved()
         return cls(
             pruner=cast(Pruner, resolved.prune),
@@ -40,11 +46,11 @@ class CompressionPlan:
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """The parts that a job has only where it trains; the trainings in the order in which they come.
+    """The parts of a job with a data set, its trainings in their order.
 
-    Recovery and the fine-tuning of centroids start at training's rate, unless said otherwise, and fall to zero along
-    a cosine: the schedule of the fine-tuning is written for its epochs, which are others. A gradual pruning stays at
-    training's rate; without one it has no epochs.
+    The recovery and the training of the centroids start at the learning rate of ``finetune``, unless the job names
+    another, and fall to zero along a cosine: the schedule of the fine-tuning is made for another number of epochs.
+    Gradual pruning keeps the learning rate of ``finetune``; it has no epochs where pruning is not gradual.
     """
 
     architecture: Architecture
@@ -58,7 +64,7 @@ class TrainingPlan:
 
     @classmethod
     def of(cls, spec: JobSpec) -> TrainingPlan | None:
-        """The parts of ``spec``, defaults filled in; None where nothing is trained."""
+        """The parts of ``spec`` with all defaults filled in; None where nothing is trained."""
         if not spec.trains:
             return None
         resolved = spec.resolved()
@@ -78,6 +84,7 @@ class TrainingPlan:
 
 
 def _after(training: Training, recover: Recover, epochs: int) -> Training:
+    """A training after pruning: that of the job with other epochs, its learning rate falling along a cosine."""
     rate = recover.learning_rate or training.optimizer.learning_rate
     optimizer = training.optimizer.model_copy(update={"learning_rate": rate})
     return training.model_copy(update={"epochs": epochs, "optimizer": optimizer, "schedule": Schedule(name="cosine")})

@@ -1,4 +1,4 @@
-"""From weights, symbols and files to the numbers of a run."""
+"""The numbers of a run, measured on weights, symbols and files."""
 
 from __future__ import annotations
 
@@ -22,8 +22,14 @@ from cnet.weights import Weights
 Vector = npt.NDArray[np.floating]
 
 
-def baseline_result(weights: Weights, accuracy: float | None, loss: float | None) -> BaselineResult:
-    """The baseline's numbers; ``weights`` are those before any compression."""
+def measure_baseline(weights: Weights, accuracy: float | None, loss: float | None) -> BaselineResult:
+    """The numbers of the network before compression.
+
+    Args:
+        weights: before any compression.
+        accuracy: in percent; None without a data set.
+        loss: mean cross-entropy; None without a data set.
+    """
     return BaselineResult(
         accuracy=accuracy,
         loss=loss,
@@ -36,7 +42,7 @@ def baseline_result(weights: Weights, accuracy: float | None, loss: float | None
 
 
 def _vector_parts(weights: Weights) -> Iterator[npt.NDArray[np.generic]]:
-    """w_net in parts, none of which is held."""
+    """w_net in chunks, shape (m,) each."""
     for name in weights.compressible:
         tensor = weights[name]
         yield from (dtypes.widen(part, tensor.dtype) for part in arrays.chunks(tensor.data))
@@ -71,7 +77,7 @@ def point_name(index: int) -> str:
 
 @dataclass(frozen=True)
 class PointQuality:
-    """What a point's decoded net is worth; layers as in ``Point``. None and null where there is no data set."""
+    """What is measured on the decoded network of a point; the fields are those of ``cnet.points.Point``."""
 
     accuracy: float | None
     accuracy_before_quantize: float | None
@@ -83,17 +89,17 @@ class PointQuality:
     layers: tuple[LayerResult, ...]
 
     def __post_init__(self) -> None:
-        """Refuse a net with weights that its element types cannot hold. Raises CheckpointError (``not_finite``)."""
+        """Refuse weights that their element type cannot hold. Raises CheckpointError (``not_finite``)."""
         lost = [layer.name for layer in self.layers if not np.isfinite(layer.mse)]
         if lost:
             raise CheckpointError(
-                f"compressed weights of {lost[0]!r} are larger than its element type can hold: name the quantizer "
-                "kmeans and no transform, or save the checkpoint in a wider type",
+                f"tensor {lost[0]!r}: compressed weights are larger than its element type can hold. Take the quantizer "
+                "kmeans and no transform, or save the checkpoint in a wider type.",
                 code="not_finite",
             )
 
     def summary(self) -> dict[str, Any]:
-        """What the bundle's manifest tells of it, by the names of ``Point``; accuracies are exact."""
+        """The numbers in the manifest of the bundle: accuracies exactly, others to six significant digits."""
         return {
             "sparsity": brief(self.sparsity),
             "clusters": self.clusters,
@@ -125,27 +131,28 @@ def check_decoded(name: str, decoded: npt.NDArray[np.generic], expected: npt.NDA
 
 
 def brief(value: float | None) -> float | None:
-    """A number to six significant digits; None for what is no number."""
+    """``value`` to six significant digits; None where it is None or not finite."""
     return None if value is None or not np.isfinite(value) else float(f"{value:.6g}")
 
 
-def quality(
+def measure_quality(
     original: Vector,
-    nets: tuple[Weights, Weights],
+    networks: tuple[Weights, Weights],
     symbols: Symbols,
     accuracies: tuple[float | None, float | None],
     loss: float | None,
 ) -> PointQuality:
-    """Measure a decoded net.
+    """Measure a decoded network.
 
     Args:
-        original: w_net just before pruning.
-        nets: the weights as they lie in the bundle, and as its reader gets them, which is the same but for products.
+        original: w_net just before pruning, shape (n,), float32 or float64.
+        networks: the weights as the bundle stores them, and as its reader gets them; they differ where tensors are
+            stored as products of two factors.
         symbols: mask, labels and centroids as they are in the bundle.
-        accuracies: of the decoded net, and of the net before it was quantized.
-        loss: of the decoded net.
+        accuracies: in percent, of the decoded network and of the network before it was quantized.
+        loss: of the decoded network.
     """
-    stored, decoded = nets
+    stored, decoded = networks
     vector = decoded.vector()
     return PointQuality(
         accuracy=accuracies[0],
@@ -159,8 +166,8 @@ def quality(
     )
 
 
-def point(request: PointRequest, measured: PointQuality, baseline: BaselineResult, bundle: BundleSizes) -> Point:
-    """A point's numbers, sizes counted on the file."""
+def point_of(request: PointRequest, measured: PointQuality, baseline: BaselineResult, bundle: BundleSizes) -> Point:
+    """All numbers of a point; its sizes are counted on the file."""
     parts = PartBytes(
         bundle.mask, bundle.labels, bundle.centroids, bundle.other_tensors, bundle.container, bundle.total
     )
@@ -191,7 +198,7 @@ def point(request: PointRequest, measured: PointQuality, baseline: BaselineResul
 
 
 def _layers(original: Vector, stored: Weights, decoded: Weights, symbols: Symbols) -> Iterator[LayerResult]:
-    """One row a compressible tensor. Its labels are those of its kept entries, which lie side by side."""
+    """One row for each compressible tensor. The labels of its kept weights follow each other."""
     start, numbers, vector = 0, stored.vector(), decoded.vector()
     for (name, part), place in zip(decoded.slices(), spans(stored), strict=True):
         keep = symbols.keep[place]
@@ -211,5 +218,5 @@ def _layers(original: Vector, stored: Weights, decoded: Weights, symbols: Symbol
 
 
 def _sparsity(vector: Vector) -> float:
-    """Counted zeros / entries; 0 where there are none."""
+    """Zeros / weights of a vector, shape (n,); 0 where it is empty."""
     return (len(vector) - int(np.count_nonzero(vector))) / len(vector) if len(vector) else 0.0

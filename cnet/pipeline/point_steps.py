@@ -114,7 +114,7 @@ class PointSteps(ABC, Generic[PrunedT, SymbolsT]):
             open_bundle(draft).verify()
             move_into_place(draft, context.folder.bundle(request.name))
             context.folder.drop_training(request.name)
-            point = point_metrics.point(request, quality, self.networks.baseline, sizes)
+            point = point_metrics.point_of(request, quality, self.networks.baseline, sizes)
             context.folder.set_record(request.name, point.to_metrics())
         return point
 

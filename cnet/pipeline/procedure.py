@@ -25,7 +25,7 @@ from cnet.pipeline.in_memory import InMemorySteps
 from cnet.pipeline.inputs import Inputs, Outcome, RunObserver
 from cnet.pipeline.network import TrainableNetwork
 from cnet.pipeline.network_steps import NetworkSteps
-from cnet.pipeline.phase_errors import PhaseTracker, with_phase
+from cnet.pipeline.phase_errors import PhaseTracker, errors_name_phase
 from cnet.pipeline.plan import CompressionPlan, TrainingPlan
 from cnet.pipeline.point_metrics import point_name
 from cnet.pipeline.point_steps import PointSteps
@@ -60,7 +60,7 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
             the observer itself raises passes through as it is.
     """
     tracker = PhaseTracker(observer)
-    with with_phase(tracker):
+    with errors_name_phase(tracker):
         tracker.phase("load")
         steps = load(spec, inputs, tracker)
         baseline = steps.networks.baseline

@@ -1,8 +1,7 @@
-"""How much of a run is done: expected costs of its steps, and the meter that adds them up.
+"""The progress of a run: the expected cost of each step, and the meter that adds up the costs of what is done.
 
-Costs are in units of one forward pass of one image. Images, sorting, clustering and packing all cost time in
-proportion to the net's parameters, so that the net's size cancels; the factors are round numbers, good enough for a
-progress bar.
+The unit of cost is one forward pass of one image. Training, sorting, clustering and encoding all take time in
+proportion to the number of parameters, which therefore cancels. The factors are rough, good enough for a progress bar.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ _PRUNE, _QUANTIZE, _ENCODE = 10.0, 30.0, 50.0
 
 @dataclass(frozen=True)
 class StepCosts:
-    """Expected cost of each step of a run; a step that the run does not have costs nothing.
+    """The expected cost of each step of a run, 0 for a step that the run does not have.
 
-    A search counts with as many sparsities and points as it makes at most; it mostly ends before.
+    ``sparsities`` and ``points`` are numbers: of a search, the most that it makes, which are usually more than it does.
     """
 
     baseline: float
@@ -41,7 +40,7 @@ class StepCosts:
 
     @classmethod
     def of(cls, spec: JobSpec, dataset: Dataset | None) -> StepCosts:
-        """The costs of the run of ``spec``."""
+        """The costs of a run of ``spec``."""
         grid, training = CandidateGrid.of(spec), TrainingPlan.of(spec)
         sparsities, points = grid.max_sparsities, grid.max_points
         if training is None or dataset is None:
@@ -70,11 +69,11 @@ class StepCosts:
 
     @property
     def before_points(self) -> float:
-        """Cost of all that comes before the first sparsity."""
+        """Cost of all steps before the first sparsity."""
         return self.baseline + self.evaluate + self.finetune
 
     def until(self, sparsities: int, points: int) -> float:
-        """Cost of a run up to and with so many sparsities and points."""
+        """Cost of a run until so many sparsities and points are done."""
         return self.before_points + sparsities * self.per_sparsity + points * self.per_point
 
     @property
@@ -84,7 +83,12 @@ class StepCosts:
 
 
 class ProgressMeter:
-    """Tells the observer a fraction that never falls."""
+    """Reports to an observer which fraction of a run is done; the fraction never falls.
+
+    Args:
+        observer: told of the fraction.
+        total: cost of the whole run.
+    """
 
     def __init__(self, observer: Observer, total: float) -> None:
         self._observer = observer
@@ -93,7 +97,7 @@ class ProgressMeter:
         self._told = 0.0
 
     def seek(self, position: float) -> None:
-        """Everything before ``position`` (a cost) is done."""
+        """Everything that costs less than ``position`` together is done."""
         self._position = position
         self._tell(position)
 
@@ -102,7 +106,7 @@ class ProgressMeter:
         self.seek(self._position + cost)
 
     def within(self, cost: float) -> Callable[[float], None]:
-        """A function that takes the done fraction, 0..1, of the step under way, whose cost is ``cost``."""
+        """A function that takes the done fraction, 0..1, of the step under way, which costs ``cost`` as a whole."""
         start = self._position
 
         def tell(fraction: float) -> None:
@@ -111,7 +115,7 @@ class ProgressMeter:
         return tell
 
     def finish(self) -> None:
-        """All is done."""
+        """Everything is done."""
         self._tell(self._total)
 
     def _tell(self, position: float) -> None:

@@ -1,14 +1,14 @@
-"""The folder of a run: what is finished, and what can be gone on from.
+"""The folder of a run: its results, and the state from which it can be resumed.
 
-    run.json                 whose run this is: its key
+    run.json                 the key of the run that the folder belongs to
     records/NAME.json        results of finished steps
-    weights/NAME.safetensors weights of finished steps, canonical form; NAME.json: which of them are factors of what
+    weights/NAME.safetensors weights of finished steps, canonical form; NAME.json names products of two factors
     training/NAME/           state of a training under way, written by the trainer
-    bundles/NAME.npz         bundles; a final one has a record of the same name
+    bundles/NAME.npz         bundles; the bundle of a finished point has a record of the same name
 
-Every file appears whole: it is written beside its place, flushed to the disk, and renamed. At most the weights of
-four steps lie here at once, in a search those of every sparsity that it was at besides; they go when the run ends.
-Bundles and records stay.
+Every file is complete or absent: it is written under another name, flushed to the disk, and renamed. At most the
+weights of four steps are here at once, in a search also those of every sparsity so far. They are removed when the run
+ends; bundles and records stay.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ _PARTS = ("records", "weights", "training", "bundles")
 
 
 class RunFolder:
-    """One run's folder.
+    """The folder of one run.
 
     Args:
-        folder: made if need be. Whatever another run (another ``key``) left in it is removed.
-        key: the run's digest.
-        selection: which tensors of weights that are read back are compressible.
+        folder: made where it does not exist. Files of another run (another ``key``) are removed.
+        key: digest of everything that decides the results of the run.
+        selection: which tensors are compressible, for weights that are read back.
+
+    Attributes:
+        resumed: whether an earlier attempt at the same run left its files.
     """
 
     def __init__(self, folder: Path, key: str, selection: Selection) -> None:
@@ -68,7 +71,7 @@ class RunFolder:
         return factored(read_canonical(path, self._selection), products)
 
     def set_weights(self, name: str, weights: Weights) -> Weights:
-        """Save weights, and give back what a resumed run would read."""
+        """Save weights, and return what a resumed run would read."""
         path = self._weights(name)
         if weights.products:
             self._write(path.with_suffix(".json"), {"products": [asdict(product) for product in weights.products]})
@@ -77,26 +80,26 @@ class RunFolder:
         return factored(read_canonical(path, self._selection), weights.products)
 
     def drop_weights(self, name: str) -> None:
-        """Remove weights that nobody will ask for again."""
+        """Remove saved weights, where there are any of that name."""
         for suffix in (".safetensors", ".json"):
             self._weights(name).with_suffix(suffix).unlink(missing_ok=True)
 
     def training(self, name: str) -> Path:
-        """The file in which the trainer keeps the state of the training ``name``; it may put others beside it."""
+        """The path of the state of the training ``name``. The trainer may write other files beside it."""
         folder = self._folder / "training" / name
         folder.mkdir(exist_ok=True)
         return folder / "state"
 
     def drop_training(self, name: str) -> None:
-        """Remove the state of a training that is finished."""
+        """Remove the state of a training."""
         self._clear(f"training/{name}")
 
     def bundle(self, name: str) -> Path:
-        """The place of a final bundle."""
+        """The path of a final bundle."""
         return self._folder / "bundles" / f"{name}.npz"
 
     def draft(self, name: str) -> Path:
-        """The place of a bundle on its way to being final."""
+        """The path of a bundle that is not final."""
         return self._folder / "bundles" / f"{name}.draft"
 
     def finish(self) -> None:

@@ -13,7 +13,7 @@ from cnet import arrays
 from cnet.capabilities import needs_curvature
 from cnet.data import Dataset
 from cnet.errors import DatasetError, TrainingError
-from cnet.observer import Observer, Silent
+from cnet.observer import Observer, SilentObserver
 from cnet.prune import Curvature
 from cnet.symbols import Symbols
 from cnet.training.applied_method import AppliedMethod
@@ -63,7 +63,7 @@ class Trainer:
     training: Training = field(default_factory=Training)
     preprocess: Preprocess | None = None
     selection: Selection = field(default_factory=Selection)
-    observer: Observer = field(default_factory=Silent)
+    observer: Observer = field(default_factory=SilentObserver)
     graph_recorder: GraphRecorderFactory = cuda_graph_recorder
 
     def initial(self, seed: int) -> Weights:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from cnet.errors import CheckpointError, SpecError
 from cnet.formats import read_checkpoint
 from cnet.methods.proximal import critical_point, zero_small_weights
-from cnet.pipeline import Inputs, Outcome, SilentRun, run
+from cnet.pipeline import Inputs, Outcome, SilentRunObserver, run
 from cnet.weights import Tensor, Weights
 from tests.real_files import real_file
 from tests.unit.cnet.pipeline.small_jobs import weights_spec
@@ -148,7 +148,9 @@ def test_what_has_no_solution_is_refused() -> None:
 def _job(folder: Path, weights: Weights, strength: float) -> Outcome:
     members = {"method": {"name": "cnet", "lambda": strength}, "prune": None}
     return run(
-        weights_spec(**members, quantize={"name": "kmeans", "clusters": 16}), Inputs(weights, None, folder), SilentRun()
+        weights_spec(**members, quantize={"name": "kmeans", "clusters": 16}),
+        Inputs(weights, None, folder),
+        SilentRunObserver(),
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from cnet.bundle import open_bundle
 from cnet.data import DATASETS
-from cnet.pipeline import Inputs, SilentRun, run
+from cnet.pipeline import Inputs, SilentRunObserver, run
 from cnet.spec import JobSpec
 from cnet.weights import Weights
 
@@ -27,7 +27,9 @@ BASELINE = {
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Weights, float]:
     """A net trained on digits, and its accuracy."""
-    outcome = run(JobSpec.parse({**JOB, **BASELINE}), Inputs(None, DIGITS, tmp_path_factory.mktemp("net")), SilentRun())
+    outcome = run(
+        JobSpec.parse({**JOB, **BASELINE}), Inputs(None, DIGITS, tmp_path_factory.mktemp("net")), SilentRunObserver()
+    )
     assert outcome.baseline.accuracy is not None
     return open_bundle(outcome.bundles[0]).weights(), outcome.baseline.accuracy
 
@@ -45,7 +47,7 @@ def _point(weights: Weights, folder: Path, **members: Any) -> tuple[float, int]:
             **members,
         }
     )
-    point = run(spec, Inputs(weights, DIGITS, folder), SilentRun()).points[0]
+    point = run(spec, Inputs(weights, DIGITS, folder), SilentRunObserver()).points[0]
     assert point.accuracy is not None
     return point.accuracy, point.bytes.total
 

@@ -7,8 +7,8 @@ import errno
 import pytest
 
 from cnet.errors import CnetError, StoppedError
-from cnet.pipeline.inputs import SilentRun
-from cnet.pipeline.phase_errors import PhaseTracker, with_phase
+from cnet.pipeline.inputs import SilentRunObserver
+from cnet.pipeline.phase_errors import PhaseTracker, errors_name_phase
 
 
 @pytest.mark.parametrize(
@@ -23,9 +23,9 @@ from cnet.pipeline.phase_errors import PhaseTracker, with_phase
 )
 def test_foreign_fault_gets_a_code_and_the_phase(fault: Exception, code: str) -> None:
     """The text shows no path; the fault itself is the cause."""
-    tracked = PhaseTracker(SilentRun())
+    tracked = PhaseTracker(SilentRunObserver())
     tracked.phase("encode")
-    with pytest.raises(CnetError) as caught, with_phase(tracked):
+    with pytest.raises(CnetError) as caught, errors_name_phase(tracked):
         raise fault
     assert (caught.value.code, caught.value.phase) == (code, "encode")
     assert caught.value.__cause__ is fault
@@ -34,14 +34,14 @@ def test_foreign_fault_gets_a_code_and_the_phase(fault: Exception, code: str) ->
 
 def test_own_fault_keeps_its_class_and_gets_the_phase() -> None:
     """A stop is still a stop."""
-    tracked = PhaseTracker(SilentRun())
+    tracked = PhaseTracker(SilentRunObserver())
     tracked.phase("recover")
-    with pytest.raises(StoppedError) as caught, with_phase(tracked):
+    with pytest.raises(StoppedError) as caught, errors_name_phase(tracked):
         raise StoppedError
     assert caught.value.phase == "recover"
 
 
 def test_interrupt_passes_through() -> None:
     """What is no Exception is nobody's error."""
-    with pytest.raises(KeyboardInterrupt), with_phase(PhaseTracker(SilentRun())):
+    with pytest.raises(KeyboardInterrupt), errors_name_phase(PhaseTracker(SilentRunObserver())):
         raise KeyboardInterrupt

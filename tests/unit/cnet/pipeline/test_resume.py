@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cnet.errors import StoppedError
-from cnet.pipeline import Inputs, Outcome, SilentRun, run
+from cnet.pipeline import Inputs, Outcome, SilentRunObserver, run
 from tests.unit.cnet.pipeline.small_jobs import (
     Recorder,
     compress,
@@ -170,7 +170,7 @@ def test_folder_of_another_spec_is_not_used(tmp_path: Path) -> None:
 def test_folder_of_other_weights_is_not_used(tmp_path: Path) -> None:
     """Same spec, another checkpoint: nothing is taken over."""
     compress(tmp_path)
-    outcome = run(weights_spec(), Inputs(random_weights(1), None, tmp_path), SilentRun())
+    outcome = run(weights_spec(), Inputs(random_weights(1), None, tmp_path), SilentRunObserver())
     assert outcome.points[0].mse != compress(tmp_path).points[0].mse
 
 

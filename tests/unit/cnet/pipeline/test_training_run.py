@@ -10,7 +10,7 @@ import pytest
 from cnet.bundle import open_bundle
 from cnet.data import Dataset
 from cnet.errors import ArchitectureMismatchError, CnetError, ConstraintNotMetError, DatasetError
-from cnet.pipeline import Inputs, Outcome, SilentRun, run
+from cnet.pipeline import Inputs, Outcome, SilentRunObserver, run
 from cnet.training.networks.architectures import ArchitectureBuilder
 from cnet.training.trainer import Trainer
 from tests.unit.cnet.pipeline.small_jobs import (
@@ -114,7 +114,7 @@ def test_no_epochs_at_all_compresses_what_came(finished: tuple[Outcome, Recorder
         prune={"name": "magnitude", "sparsity": 0.5},
         quantize={"name": "none"},
     )
-    outcome = run(spec, Inputs(weights, blobs(), tmp_path), SilentRun())
+    outcome = run(spec, Inputs(weights, blobs(), tmp_path), SilentRunObserver())
     assert outcome.points[0].accuracy == outcome.baseline.accuracy
     assert outcome.points[0].mse == 0.0
 
@@ -177,7 +177,7 @@ def test_checkpoint_of_another_net_is_refused_while_loading(tmp_path: Path) -> N
     """The error names the tensors, and the phase."""
     spec = training_spec(checkpoint="ckpt_1", baseline=None)
     with pytest.raises(ArchitectureMismatchError) as caught:
-        run(spec, Inputs(random_weights(), blobs(), tmp_path), SilentRun())
+        run(spec, Inputs(random_weights(), blobs(), tmp_path), SilentRunObserver())
     assert caught.value.phase == "load"
     assert "conv.weight" in caught.value.unexpected
 
@@ -189,7 +189,7 @@ def test_labels_beyond_the_net_are_refused_while_loading(finished: tuple[Outcome
     five = Dataset(data.x_train, np.where(data.y_train == 3, 4, data.y_train), data.x_test, data.y_test)
     spec = training_spec(checkpoint="ckpt_1", baseline=None)
     with pytest.raises(DatasetError) as caught:
-        run(spec, Inputs(weights, five, tmp_path), SilentRun())
+        run(spec, Inputs(weights, five, tmp_path), SilentRunObserver())
     assert (caught.value.code, caught.value.phase) == ("labels_out_of_range", "load")
 
 

@@ -14,7 +14,7 @@ from cnet import dtypes, measures
 from cnet.bundle import open_bundle
 from cnet.errors import CheckpointError, ConstraintNotMetError, SpecError
 from cnet.formats import read_checkpoint
-from cnet.pipeline import Inputs, SilentRun, run
+from cnet.pipeline import Inputs, SilentRunObserver, run
 from cnet.pipeline.digests import spec_document
 from cnet.weights import Tensor, Weights
 from tests.real_files import real_file
@@ -196,7 +196,7 @@ def test_target_that_nothing_meets_fails_after_all_points(tmp_path: Path) -> Non
 def test_inputs_that_are_not_those_of_the_spec_are_refused(tmp_path: Path, inputs: dict[str, None]) -> None:
     """A checkpoint that is named and not given, a data set that is given and not named."""
     with pytest.raises(SpecError) as caught:
-        run(weights_spec(), Inputs(folder=tmp_path, **inputs), SilentRun())
+        run(weights_spec(), Inputs(folder=tmp_path, **inputs), SilentRunObserver())
     assert caught.value.phase == "load"
 
 
@@ -207,7 +207,7 @@ def test_real_resnet32(tmp_path: Path) -> None:
     spec = weights_spec(
         prune={"name": "magnitude", "sparsity": 0.9}, quantize={"name": "kmeans", "clusters": [16, 256]}
     )
-    outcome = run(spec, Inputs(weights, None, tmp_path), SilentRun())
+    outcome = run(spec, Inputs(weights, None, tmp_path), SilentRunObserver())
     for point, path in zip(outcome.points, outcome.bundles, strict=True):
         decoded = open_bundle(path).weights()
         vector = decoded.vector()
@@ -231,8 +231,8 @@ def test_numbers_that_outgrow_their_type_are_refused(tmp_path: Path, quantize: d
     weights = Weights.select([Tensor("w", dtype, dtypes.narrow(values, dtype))])
     spec = weights_spec(quantize=quantize)
 
-    with pytest.raises(CheckpointError, match="'w' are larger") as caught:
-        run(spec, Inputs(weights, None, tmp_path), SilentRun())
+    with pytest.raises(CheckpointError, match="tensor 'w': compressed weights are larger") as caught:
+        run(spec, Inputs(weights, None, tmp_path), SilentRunObserver())
 
     assert caught.value.code == "not_finite"
     assert not list(tmp_path.rglob("point-*.npz"))

@@ -15,7 +15,7 @@ from cnet.bundle import open_bundle
 from cnet.errors import CheckpointError
 from cnet.formats import read_checkpoint
 from cnet.models import ARCHITECTURES
-from cnet.pipeline import Inputs, Outcome, SilentRun, run
+from cnet.pipeline import Inputs, Outcome, SilentRunObserver, run
 from cnet.products import expanded
 from cnet.training.networks.architectures import ArchitectureBuilder
 from cnet.training.networks.loaded import LoadedNetwork, fresh_weights
@@ -147,7 +147,7 @@ def test_weights_that_are_no_numbers_are_refused() -> None:
 
 def _alone(folder: Path, weights: Weights, **members: Any) -> Outcome:
     spec = weights_spec(prune={"name": "magnitude", "sparsity": 0}, **members)
-    return run(spec, Inputs(weights, None, folder), SilentRun())
+    return run(spec, Inputs(weights, None, folder), SilentRunObserver())
 
 
 def test_job_on_weights_alone_stores_factors_and_measures_products(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_resumed_run_is_bit_equal(tmp_path: Path, phase: str) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(spec, inputs, Recorder(crash=lambda events: events[-1] == ("phase", phase)))
 
-    assert digests(run(spec, inputs, SilentRun())) == whole
+    assert digests(run(spec, inputs, SilentRunObserver())) == whole
 
 
 @pytest.mark.real

@@ -133,14 +133,14 @@ def test_quality_is_that_of_the_decoded_net(
     tmp_path: Path, name: str, settings_: dict[str, Any], clusters: int | None
 ) -> None:
     """Zeros, error and entropy, of the net and of each layer, as they are counted in memory."""
-    from cnet.pipeline.point_metrics import quality
+    from cnet.pipeline.point_metrics import measure_quality
 
     del settings_
     weights, symbols = net(tmp_path), in_memory(net(tmp_path), 0.6, name, clusters)
     parts = streamed(weights, 0.6, name, clusters)
     write_bundle(tmp_path / "b.npz", weights, parts, ENCODERS.create("compact"))
     bundle = open_bundle(tmp_path / "b.npz")
-    expected = quality(weights.vector(), (bundle.stored(), bundle.weights()), symbols, (None, None), None)
+    expected = measure_quality(weights.vector(), (bundle.stored(), bundle.weights()), symbols, (None, None), None)
 
     total, layers = measure_bundle(bundle, parts)
 

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from cnet.errors import TrainingError
-from cnet.observer import Silent
+from cnet.observer import SilentObserver
 from cnet.training.batches import ImageSplit
 from cnet.training.measurements.curvature import fisher_diagonal
 from tests.small_training import small_trainer
@@ -37,7 +37,7 @@ def test_it_estimates_the_expectation_over_the_nets_own_labels() -> None:
         outer = (chances - functional.one_hot(torch.tensor(label), 4)).square()
         exact += torch.einsum("n,no,ni->oi", chances[:, label], outer, data.x.reshape(-1, 3).double().square())
     exact /= len(data)
-    (found,) = fisher_diagonal(module, [weight], data, Silent())
+    (found,) = fisher_diagonal(module, [weight], data, SilentObserver())
     assert torch.allclose(found, exact, rtol=0.35)  # 256 batches: a standard deviation of about 0.09
     assert (found / exact).mean().sub(1).abs() < 0.08
 
