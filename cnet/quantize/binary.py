@@ -11,7 +11,7 @@ from pydantic import Field
 from cnet.arrays import chunks
 from cnet.coding.uniform_grid import label_integers
 from cnet.quantize._magnitudes import largest_and_rms
-from cnet.quantize._rows import Rows, RowScoped
+from cnet.quantize._rows import RowGroups, RowScoped
 from cnet.quantize.quantizer import QUANTIZERS, Codebook
 
 Floats = npt.NDArray[np.floating]
@@ -58,10 +58,10 @@ class Binary(RowScoped):
         del clusters
         return 1.0
 
-    def steps(self, sizes: Floats, rows: Rows, clusters: int | None) -> npt.NDArray[np.float64]:  # noqa: ARG002
+    def step_sizes(self, magnitudes: Floats, rows: RowGroups, clusters: int | None) -> npt.NDArray[np.float64]:  # noqa: ARG002
         """The mean magnitude of each row, shape (rows,)."""
-        return rows.sums(sizes) / rows.counts
+        return rows.sums(magnitudes) / rows.counts
 
-    def most(self, clusters: int | None) -> int:  # noqa: ARG002 - always one magnitude
+    def largest_multiple(self, clusters: int | None) -> int:  # noqa: ARG002 - always one magnitude
         """One: the only multiples of the scale are 1 and -1."""
         return 1

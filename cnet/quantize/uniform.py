@@ -15,7 +15,7 @@ from cnet.coding.uniform_grid import UniformGrid, label_integers, narrow_labels
 from cnet.documents import Sweep
 from cnet.errors import SpecError
 from cnet.quantize._magnitudes import largest_and_rms
-from cnet.quantize._rows import Rows, RowScoped
+from cnet.quantize._rows import RowGroups, RowScoped
 from cnet.quantize.quantizer import QUANTIZERS, Codebook, Labels, ValueChunks
 
 Bits = Annotated[int, Field(ge=1, le=8)]
@@ -57,7 +57,7 @@ class Uniform(RowScoped):
         Raises:
             CheckpointError: ``not_finite``, where a value is NaN or infinite.
         """
-        most = self.most(clusters)
+        most = self.largest_multiple(clusters)
         step = _best_step(lambda: arrays.chunks(values), most)
         multiples = [np.empty(0, np.int16), *(_nearest_multiples(chunk, step, most) for chunk in arrays.chunks(values))]
         return _codebook(np.concatenate(multiples), step, values.dtype)
@@ -77,26 +77,26 @@ class Uniform(RowScoped):
         if not self.streams:
             detail = "quantizer 'uniform': step sizes of layers or rows need all weights in memory. Do not stream."
             raise SpecError(detail, code="cannot_stream")
-        most = self.most(clusters)
+        most = self.largest_multiple(clusters)
         return UniformCodebook.of(chunks, _best_step(chunks, most), most)
 
-    def most(self, clusters: int | None) -> int:
+    def largest_multiple(self, clusters: int | None) -> int:
         """Half the number of centroids: the largest multiple of the step size."""
         return (2 ** self.bits[0] if clusters is None else clusters) // 2
 
-    def steps(self, sizes: npt.NDArray[np.floating], rows: Rows, clusters: int | None) -> Sizes:
-        """The step size of least squared error of each row, shape (rows,); arguments as in ``RowScoped.steps``."""
-        most = self.most(clusters)
+    def step_sizes(self, magnitudes: npt.NDArray[np.floating], rows: RowGroups, clusters: int | None) -> Sizes:
+        """The step size of least squared error of each row, shape (rows,); arguments as in ``RowScoped.step_sizes``."""
+        most = self.largest_multiple(clusters)
         best, least = np.ones(len(rows.counts)), np.full(len(rows.counts), np.inf)
         for factors in (_COARSE, _FINE):
             start = best
             for factor in factors:
                 steps = factor * start / most
-                spread = rows.spread(steps).astype(sizes.dtype)
-                errors = rows.sums((sizes - spread * _nearest(sizes, spread, most)) ** 2)
+                steps_of_values = rows.repeat(steps).astype(magnitudes.dtype)
+                errors = rows.sums((magnitudes - steps_of_values * _nearest(magnitudes, steps_of_values, most)) ** 2)
                 best, least = np.where(errors < least, factor * start, best), np.minimum(errors, least)
-        chosen = _nearest(sizes, rows.spread(best / most), most)
-        return rows.sums(sizes * chosen) / rows.sums(chosen * chosen)
+        chosen = _nearest(magnitudes, rows.repeat(best / most), most)
+        return rows.sums(magnitudes * chosen) / rows.sums(chosen * chosen)
 
 
 @dataclass(frozen=True, eq=False)
