@@ -11,6 +11,7 @@ def test_catalogue(bench: Bench) -> None:
     """All parts with their parameters, and the limits."""
     catalogue = bench.client.get("/v1/catalogue").json()
     kinds = {"transforms", "methods", "pruners", "quantizers", "encoders", "architectures", "datasets"}
+    kinds |= {"formats", "dataset_formats"}
     assert set(catalogue) == {*kinds, "limits"}
     assert [row["name"] for row in catalogue["architectures"]] == list(ARCHITECTURES.names())
     assert [row["name"] for row in catalogue["encoders"]] == list(ENCODERS.names())
