@@ -1,7 +1,7 @@
-"""Element types: their names, how NumPy stores them, and how they widen to float32 and back.
+"""Element types: their names, their storage in NumPy, and conversion to float32 and back.
 
-NumPy has no bfloat16 and no float8, so arrays of these are held as unsigned integers of the same width (their bits).
-Names are those of PyTorch without the prefix; safetensors codes are those of its format specification.
+NumPy has no bfloat16 and no float8, so their arrays are stored as unsigned integers of the same width (their bits).
+Names are those of PyTorch without ``torch.``; safetensors codes are those of its format specification.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from cnet.errors import CheckpointError
 
 @dataclass(frozen=True)
 class DType:
-    """One element type. ``storage`` is the little-endian NumPy type that holds its bits."""
+    """An element type.
+
+    Attributes:
+        name: its name in PyTorch, such as ``float32``.
+        safetensors: its code in safetensors files.
+        storage: the little-endian NumPy type that stores its bits, such as ``<f4``.
+        floating: whether its values are floating-point numbers.
+    """
 
     name: str
     safetensors: str
@@ -26,12 +33,12 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
-        """The NumPy type of arrays that hold it."""
+        """The NumPy type of arrays that store it."""
         return np.dtype(self.storage)
 
     @property
     def native(self) -> bool:
-        """Whether NumPy computes with it (false for bfloat16 and float8, held as bits)."""
+        """Whether NumPy can compute with it; False for bfloat16 and float8, which are stored as bits."""
         return not (self.floating and self.storage[1] == "u")
 
 
@@ -58,45 +65,54 @@ _BY_SAFETENSORS = {dtype.safetensors: dtype for dtype in _ALL}
 
 
 def names() -> frozenset[str]:
-    """Names of all types."""
+    """The names of all element types."""
     return frozenset(_BY_NAME)
 
 
 def by_name(name: str) -> DType:
-    """The type called ``name``. Raises CheckpointError (``unsupported_dtype``)."""
+    """The element type called ``name``. Raises CheckpointError (``unsupported_dtype``)."""
     try:
         return _BY_NAME[name]
     except KeyError:
-        raise CheckpointError(f"element type {name!r} is not supported", code="unsupported_dtype") from None
+        raise _unsupported(f"element type {name!r}") from None
 
 
 def by_safetensors(code: str) -> DType:
-    """The type with the safetensors ``code``. Raises CheckpointError (``unsupported_dtype``)."""
+    """The element type of a safetensors code. Raises CheckpointError (``unsupported_dtype``)."""
     try:
         return _BY_SAFETENSORS[code]
     except KeyError:
-        raise CheckpointError(f"safetensors element type {code!r} is not supported", code="unsupported_dtype") from None
+        raise _unsupported(f"safetensors element type {code!r}") from None
+
+
+def _unsupported(what: str) -> CheckpointError:
+    known = ", ".join(sorted(_BY_NAME))
+    return CheckpointError(f"{what}: it is not supported. Use one of: {known}.", code="unsupported_dtype")
 
 
 def widen(bits: npt.NDArray[np.generic], name: str) -> npt.NDArray[np.generic]:
-    """Arrays that NumPy cannot compute with, exactly as float32; all others unchanged.
+    """The exact values as float32 where NumPy cannot compute with the element type; otherwise ``bits`` itself.
 
     Args:
-        bits: array in the storage type of ``name``, any shape.
-        name: the element type.
+        bits: array of any shape in the storage type of ``name``.
+        name: name of the element type.
     """
     if name == "bfloat16":
         return np.asarray((bits.astype(np.uint32) << 16).view(np.float32))
     if name in _FLOAT8:
-        return np.asarray(_float8_table(name)[bits])  # indexing by a scalar's array gives no array
+        return np.asarray(_float8_table(name)[bits])  # indexing by a 0-d array does not return an array
     return bits
 
 
 def narrow(values: npt.NDArray[np.floating], name: str) -> npt.NDArray[np.generic]:
-    """Real values as the storage type of ``name``, rounded to nearest, ties to even.
+    """Real values in the storage type of an element type, rounded to nearest, ties to even.
 
-    Beyond the type's range lies infinity; float8_e4m3fn, which has none, stays at its largest value.
-    ``narrow(widen(bits, name), name)`` gives back ``bits`` for every value but NaN payloads.
+    Values beyond the range become infinite; in float8_e4m3fn, which has no infinity, they become the largest value.
+    ``narrow(widen(bits, name), name)`` returns ``bits`` for every value except NaN payloads.
+
+    Args:
+        values: floating-point array of any shape.
+        name: name of the element type.
     """
     dtype = by_name(name)
     with np.errstate(over="ignore"):
@@ -111,7 +127,7 @@ _FLOAT8 = {"float8_e4m3fn": (4, 3, 7), "float8_e5m2": (5, 2, 15)}  # exponent bi
 
 
 def _round_bfloat16(values: npt.NDArray[np.float32]) -> npt.NDArray[np.uint16]:
-    bits = values.view(np.uint32).astype(np.uint64)  # wider, so that NaN bits do not overflow
+    bits = values.view(np.uint32).astype(np.uint64)  # 64 bits, so that the bits of NaN do not overflow
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     quiet_nan = (bits >> 16) | 0x40
     return np.where(np.isnan(values), quiet_nan, rounded).astype(np.uint16)
@@ -135,9 +151,9 @@ def _float8_table(name: str) -> npt.NDArray[np.float32]:
 
 
 def _round_to_table(values: npt.NDArray[np.float32], table: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
-    """Nearest entry of ``table``, whose lower half ascends from 0; an even code means an even mantissa."""
+    """The code of the nearest entry of ``table``, whose first 128 entries ascend from 0; ties go to the even code."""
     finite = table[:128][np.isfinite(table[:128])].astype(np.float64)
-    steps = np.append(finite, 2 * finite[-1] - finite[-2])  # what rounds to the step after the last overflows
+    steps = np.append(finite, 2 * finite[-1] - finite[-2])  # values that round to the entry after the last overflow
     largest = len(finite) if np.any(np.isinf(table)) else len(finite) - 1
     magnitude = np.abs(values).astype(np.float64)
     upper = np.clip(np.searchsorted(steps, magnitude), 1, len(finite))

@@ -1,18 +1,19 @@
-"""The library's errors: one root, each with a stable ``code`` that a program can rely on.
+"""The errors of the library: one root, and one class for each thing that a user can correct.
 
-    CnetError
-    ├── SpecError                a job specification, or a part's parameters, that cannot be used
-    ├── CheckpointError          a checkpoint file that cannot be read
-    ├── ProgramError             a torch.export archive that cannot be read or run
-    ├── DatasetError             a data set that cannot be read, or does not fit the net
-    ├── ArchitectureMismatchError  a checkpoint's tensors are not those of the architecture
-    ├── BundleError              a bundle that is damaged, foreign, or of another version
-    ├── TrainingError            training went wrong (a loss that is not finite, no memory, ...)
-    ├── ConstraintNotMetError    no point meets the target
-    ├── PluginError              an installed plug-in that cannot be imported
-    └── StoppedError             the observer asked to stop
+    CnetError                      the root; raised itself for a request that no class below covers
+    ├── SpecError                  a job specification or a parameter of a part is invalid
+    ├── CheckpointError            a checkpoint file cannot be read
+    ├── ProgramError               a torch.export archive cannot be read or run
+    ├── DatasetError               a data set cannot be read, or does not fit the network
+    ├── ArchitectureMismatchError  the tensors of a checkpoint are not those of the architecture
+    ├── BundleError                a bundle is damaged, is not a bundle, or is of another format version
+    ├── TrainingError              training failed: the loss is not finite, memory is exhausted, ...
+    ├── ConstraintNotMetError      no point meets the target
+    ├── PluginError                an installed plug-in cannot be imported
+    └── StoppedError               the observer requested a stop
 
-Foreign exceptions are caught at the border where they enter and re-raised as one of these, ``from`` the cause.
+Each error has a stable ``code`` for programs and a message for people: what is wrong, with the values, then what to
+do. Exceptions of other libraries are caught where they enter and re-raised as one of these, ``from`` the cause.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from typing import ClassVar
 
 
 class CnetError(Exception):
-    """Root of all errors of the library. ``str(error)`` says what is wrong and what to do.
+    """The root of all errors of the library.
 
-    ``phase`` names the pipeline's phase in which it happened, None where it was no run of the pipeline.
+    Attributes:
+        detail: the message: what is wrong, and what to do.
+        code: a stable identifier, such as ``corrupt``; ``default_code`` of the class unless given.
+        phase: the phase of a run in which the error occurred; None outside of a run.
     """
 
     default_code: ClassVar[str] = "error"
@@ -39,14 +43,14 @@ class CnetError(Exception):
 
 @dataclass(frozen=True)
 class Issue:
-    """One thing wrong with a document: where (``loc``, keys and indexes from the root) and what."""
+    """One mistake in a document: its location (``loc``: keys and indexes from the root) and a message (``msg``)."""
 
     loc: tuple[str | int, ...]
     msg: str
 
 
 class SpecError(CnetError):
-    """A job specification, or a part's parameters, that cannot be used."""
+    """A job specification or a parameter of a part is invalid. ``issues`` has every mistake with its location."""
 
     default_code = "invalid_spec"
 
@@ -56,27 +60,30 @@ class SpecError(CnetError):
 
 
 class CheckpointError(CnetError):
-    """A checkpoint file that cannot be read; ``code`` is one of the contract's refusal codes."""
+    """A checkpoint file cannot be read. ``code`` is one of the refusal codes of the HTTP API."""
 
     default_code = "corrupt"
 
 
 class DatasetError(CnetError):
-    """A data set that cannot be read, or that does not fit the net."""
+    """A data set cannot be read, or does not fit the network. ``code`` is one of the refusal codes of the HTTP API."""
 
     default_code = "corrupt"
 
 
 class ProgramError(CnetError):
-    """A ``torch.export`` archive that cannot be read or run; ``code`` is one of the contract's refusal codes."""
+    """A ``torch.export`` archive cannot be read or run. ``code`` is one of the refusal codes of the HTTP API."""
 
     default_code = "corrupt"
 
 
 class ArchitectureMismatchError(CnetError):
-    """A checkpoint's tensors are not those of the architecture.
+    """The tensors of a checkpoint are not those of the architecture.
 
-    ``missing`` and ``unexpected`` are tensor names; ``mismatched`` are sentences that name both shapes.
+    Attributes:
+        missing: names of tensors that the architecture has and the checkpoint does not.
+        unexpected: names of tensors that the checkpoint has and the architecture does not.
+        mismatched: a sentence for each tensor whose shape or type differs.
     """
 
     default_code = "architecture_mismatch"
@@ -91,31 +98,31 @@ class ArchitectureMismatchError(CnetError):
 
 
 class BundleError(CnetError):
-    """A bundle that is damaged, foreign, or of a format version that this release does not know."""
+    """A bundle is damaged, is not a bundle, or is of a format version that this release does not read."""
 
     default_code = "bundle_damaged"
 
 
 class TrainingError(CnetError):
-    """Training went wrong."""
+    """Training failed: the loss is not finite, memory is exhausted, a device is missing, ..."""
 
     default_code = "training_failed"
 
 
 class ConstraintNotMetError(CnetError):
-    """No point meets the target; the points that were made stay readable."""
+    """No point meets the target. The points that were computed stay readable."""
 
     default_code = "constraint_not_met"
 
 
 class PluginError(CnetError):
-    """An installed plug-in that cannot be imported, or that registers a name that is taken."""
+    """An installed plug-in cannot be imported, or registers a name that is taken."""
 
     default_code = "plugin_broken"
 
 
 class StoppedError(CnetError):
-    """The observer asked to stop; what was saved until then can be resumed."""
+    """The observer requested a stop. The same call continues from the state that was saved."""
 
     default_code = "stopped"
 

@@ -12,10 +12,10 @@ from cnet.registry import OneOf, Registry
 
 # Only the messages that pydantic words for programmers are replaced; "Input should be less than 1" is plain.
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "union_tag_not_found": lambda _: "the field `name` is missing: it says which one",
-    "union_tag_invalid": lambda context: f"there is no {context['tag']!r}; known: {context['expected_tags']}",
-    "too_short": lambda context: f"needs {context['min_length']} or more",
-    "too_long": lambda context: f"takes {context['max_length']} at most",
+    "union_tag_not_found": lambda _: "the field `name` is missing. Name the part to use.",
+    "union_tag_invalid": lambda context: f"there is no {context['tag']!r}. Use one of: {context['expected_tags']}.",
+    "too_short": lambda context: f"it has too few items. Give {context['min_length']} or more.",
+    "too_long": lambda context: f"it has too many items. Give {context['max_length']} at most.",
 }
 
 
@@ -76,7 +76,7 @@ def _unknown_field(loc: Sequence[int | str], document: type[BaseModel]) -> str:
     field = str(loc[-1])
     model = _model_at(loc[:-1], document)
     if model is None:
-        return "there is no such field"
+        return "there is no such field. Remove it."
     words = f"there is no such field. Use one of {', '.join(field_names(model))}"
     registry = _registry_of(document, str(loc[0])) if len(loc) == 3 else None
     others = [] if registry is None else [name for name in registry.names() if field in field_names(registry.get(name))]

@@ -1,7 +1,7 @@
-"""Named tensors and the one vector w_net that pruning and quantizing work on.
+"""The named tensors of a network, and the one vector w_net that pruning and quantizing work on.
 
-``Weights`` is what a checkpoint is after reading and what a bundle is after decoding. Its compressible tensors,
-flattened in C order and concatenated in the order of the tensors, are the paper's w_net (eq. alt2).
+Reading a checkpoint and decoding a bundle both return ``Weights``. Its compressible tensors, flattened in C order and
+concatenated in the order of the tensors, are the w_net of the paper (eq. alt2).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from cnet.arrays import chunks, raw_bytes
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """One named tensor.
+    """A named tensor.
 
     Attributes:
-        name: canonical name.
+        name: its canonical name.
         dtype: name of the element type (``cnet.dtypes``).
-        data: C-contiguous array of any shape, in the storage type of ``dtype`` (bits for bfloat16 and float8).
+        data: C-contiguous array of any shape in the storage type of ``dtype`` (bits for bfloat16 and float8).
     """
 
     name: str
@@ -36,7 +36,7 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Its shape; ``()`` for a scalar."""
+        """The shape; ``()`` for a scalar."""
         return self.data.shape
 
     @property
@@ -45,16 +45,19 @@ class Tensor:
         return int(self.data.size)
 
     def values(self) -> npt.NDArray[np.generic]:
-        """The values in a type NumPy computes with: bfloat16 and float8 widened to float32, exactly."""
+        """The exact values, in the shape of the tensor, in a type that NumPy computes with."""
         return dtypes.widen(self.data, self.dtype)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which tensors are compressible: the default rule, widened and narrowed by name patterns.
+    """A rule for which tensors are compressible: the default rule, extended and restricted by patterns of names.
 
-    The default is every floating-point tensor of two dimensions and more that is not empty. ``include`` adds
-    floating-point tensors of any shape, ``exclude`` takes away, and wins. Patterns are those of ``fnmatch``.
+    The default is every floating-point tensor of two or more dimensions that is not empty.
+
+    Attributes:
+        include: patterns (of ``fnmatch``) of names that are selected in addition, if floating-point and not empty.
+        exclude: patterns of names that are never selected, also where ``include`` has them.
     """
 
     include: tuple[str, ...] = ()
@@ -70,9 +73,9 @@ class Selection:
 
 
 def pruning_masks(names: Iterable[str]) -> dict[str, str]:
-    """Names of masks that ``torch.nn.utils.prune`` left behind, to the tensors that they mask (``x_mask``, ``x_orig``).
+    """The masks that ``torch.nn.utils.prune`` stores (``x_mask``), each with the name of its tensor (``x_orig``).
 
-    They are no weights, and are kept as they are.
+    Masks are not weights: they are not compressible.
     """
     known = list(names)
     originals = {name.removesuffix("_mask"): name for name in known if name.endswith("_mask")}
@@ -85,7 +88,13 @@ def pruning_masks(names: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Product:
-    """A tensor that is kept as two: ``name``, of element type ``dtype``, is ``left`` times ``right``."""
+    """A tensor that is stored as two factors.
+
+    Attributes:
+        name: name of the tensor, which is the product.
+        dtype: name of its element type.
+        left, right: names of the factors, of shapes (m, r) and (r, ...).
+    """
 
     name: str
     dtype: str
@@ -95,14 +104,14 @@ class Product:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """All tensors of a net, in order.
+    """All tensors of a network, in order.
 
     Attributes:
-        tensors: every tensor, in the checkpoint's order; names are unique.
-        compressible: names of those that make up w_net, in the same order. Of tied tensors only the first is here.
+        tensors: every tensor, in the order of the checkpoint; names are unique.
+        compressible: names of the tensors of w_net, in the same order. It has only the first of a tied group.
         tied: groups of names that share one storage; each group in the order of the tensors.
-        products: tensors that are kept as two factors, which are among ``tensors`` side by side, both compressible, and
-            not tied; ``cnet.products`` multiplies them.
+        products: tensors that are stored as two factors. The factors are in ``tensors``, next to each other, both
+            compressible and not tied; ``cnet.products`` multiplies them.
     """
 
     tensors: tuple[Tensor, ...]
@@ -117,7 +126,7 @@ class Weights:
         selection: Selection | None = None,
         tied: Sequence[Sequence[str]] = (),
     ) -> Weights:
-        """Weights whose compressible tensors are those ``selection`` names (default: the default rule)."""
+        """Weights of some tensors, of which ``selection`` (None: the default rule) chooses the compressible ones."""
         chosen = selection or Selection()
         left_out = {name for group in tied for name in group[1:]} | set(pruning_masks(t.name for t in tensors))
         compressible = tuple(
@@ -139,12 +148,12 @@ class Weights:
 
     @cached_property
     def copies(self) -> dict[str, str]:
-        """Name of each tied copy to the name of the first of its group, which holds the values."""
+        """A dict from the name of each tied copy to the name of the first tensor of its group, which has the values."""
         return {name: group[0] for group in self.tied for name in group[1:]}
 
     @property
     def parameters(self) -> int:
-        """Number of elements of all tensors, buffers too; tied tensors once."""
+        """Number of elements of all tensors, with buffers; tied tensors count once."""
         return sum(tensor.size for tensor in self if tensor.name not in self.copies)
 
     @property
@@ -154,11 +163,11 @@ class Weights:
 
     @property
     def raw_bytes(self) -> int:
-        """Bytes of all elements in their own types; tied tensors once."""
+        """Bytes of all elements in their own types; tied tensors count once."""
         return sum(tensor.data.nbytes for tensor in self if tensor.name not in self.copies)
 
     def vector(self) -> npt.NDArray[np.floating]:
-        """w_net: float32, or float64 where any compressible tensor is float64. A new array, shape (n,)."""
+        """w_net, a new array of shape (n,): float32, or float64 where any compressible tensor is float64."""
         dtype = np.float64 if any(self[n].dtype == "float64" for n in self.compressible) else np.float32
         vector: npt.NDArray[np.floating] = np.empty(self.compressible_parameters, dtype)
         for name, part in self.slices():
@@ -176,7 +185,7 @@ class Weights:
         return total.hexdigest()
 
     def slices(self) -> Iterator[tuple[str, slice]]:
-        """Where each compressible tensor lies in w_net."""
+        """The name of each compressible tensor and its slice of w_net."""
         start = 0
         for name in self.compressible:
             stop = start + self[name].size
@@ -184,7 +193,11 @@ class Weights:
             start = stop
 
     def with_vector(self, vector: npt.NDArray[np.floating]) -> Weights:
-        """The same weights with w_net replaced, each part rounded to its tensor's own type; tied copies follow."""
+        """The same weights with another w_net; tied copies change as well.
+
+        Args:
+            vector: shape (n,), float32 or float64; each part is rounded to the element type of its tensor.
+        """
         new = {
             name: dtypes.narrow(vector[part], self[name].dtype).reshape(self[name].shape)
             for name, part in self.slices()
@@ -192,7 +205,11 @@ class Weights:
         return self.with_arrays(new)
 
     def with_arrays(self, arrays: dict[str, npt.NDArray[np.generic]]) -> Weights:
-        """The same weights with some arrays (in storage types) replaced; tied copies follow."""
+        """The same weights with other arrays for some names; tied copies change as well.
+
+        Args:
+            arrays: by name, each in the shape and the storage type of its tensor.
+        """
         tensors = tuple(Tensor(t.name, t.dtype, arrays.get(self.copies.get(t.name, t.name), t.data)) for t in self)
         return replace(self, tensors=tensors)
 

@@ -16,7 +16,7 @@ from cnet.bundle.container.members import npy_bytes
 from cnet.bundle.reconstruction import ReconstructionEntry
 from cnet.coding.other_tensors import Packing, TypedCount
 from cnet.documents import StrictDocument
-from cnet.products import shape_of
+from cnet.products import product_shape
 from cnet.weights import Product, Weights
 
 STREAMS = ("mask", "labels", "centroids")
@@ -161,7 +161,7 @@ class Manifest(StrictDocument):
         for each in self.products:
             if each.right != each.left + 1 or {columns.roles[each.left], columns.roles[each.right]} != {"compressible"}:
                 raise ValueError(f"the factors of {each.name!r} are not two compressible tensors, one after the other")
-            shape = shape_of(columns.shapes[each.left], columns.shapes[each.right])
+            shape = product_shape(columns.shapes[each.left], columns.shapes[each.right])
             TensorColumns(names=(each.name,), dtypes=(each.dtype,), shapes=(shape,), roles=("compressible",))
         return self
 

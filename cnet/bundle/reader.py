@@ -21,7 +21,7 @@ from cnet.bundle.manifest import Manifest
 from cnet.bundle.manifest_json import parse
 from cnet.bundle.sizes import BundleSizes
 from cnet.errors import BundleError, CnetError
-from cnet.products import expanded, multiplied, shape_of
+from cnet.products import multiply, multiply_products, product_shape
 from cnet.symbols import Symbols
 from cnet.weights import Product, Tensor, Weights
 
@@ -117,7 +117,7 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
         """All tensors under the names, shapes and element types of the original. Raises BundleError."""
         stored = self.stored()
         with decoding("a product of two factors"):
-            return expanded(stored)
+            return multiply_products(stored)
 
     def stored(self) -> Weights:
         """All tensors with factors in place of their products, as the file holds them. Raises BundleError."""
@@ -134,7 +134,7 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
         product = self._products.get(name)
         if product is None:
             return self._rows[name]
-        return product.dtype, shape_of(self._rows[product.left][1], self._rows[product.right][1])
+        return product.dtype, product_shape(self._rows[product.left][1], self._rows[product.right][1])
 
     @property
     def tied(self) -> tuple[tuple[str, ...], ...]:
@@ -186,7 +186,7 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
     def _product(self, product: Product) -> npt.NDArray[np.generic]:
         left, right = (Tensor(name, self._rows[name][0], self._tensor(name)) for name in (product.left, product.right))
         with decoding(f"tensor {product.name!r}"):
-            return multiplied(left, right, product.dtype)
+            return multiply(left, right, product.dtype)
 
     def _tensor(self, name: str) -> npt.NDArray[np.generic]:
         """The tensor: a new array in the storage type of its own type."""

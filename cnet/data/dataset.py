@@ -1,4 +1,4 @@
-"""What a data set is."""
+"""A data set, and the registry of built-in data sets."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from cnet.registry import Part, Registry
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled images, as the net takes them in.
+    """Labelled images in the form that networks take.
 
     Attributes:
-        x_train, x_test: uint8 (0..255, scaled to 0..1 for the net) or float32 (taken as it is), shape (n, c, h, w).
-        y_train, y_test: int64 labels, shape (n,), 0-based.
+        x_train, x_test: images, shape (n, c, h, w): uint8 (0 to 255, which training scales to 0 to 1) or float32 (not
+            scaled).
+        y_train, y_test: labels from 0, int64, shape (n,).
     """
 
     x_train: npt.NDArray[np.uint8] | npt.NDArray[np.float32]
@@ -28,7 +29,7 @@ class Dataset:
 
     @property
     def input_shape(self) -> tuple[int, int, int]:
-        """Channels, height, width of one image."""
+        """Channels, height and width of an image."""
         channels, height, width = self.x_train.shape[1:]
         return channels, height, width
 
@@ -39,9 +40,11 @@ class Dataset:
 
 
 class BuiltinDataset(Part):
-    """A data set that comes with the service and is used by its name in place of an id.
+    """A data set that is used by its name, without an upload.
 
-    ``input_shape`` and ``classes`` are those of what ``load`` gives, known without loading it.
+    Attributes:
+        input_shape: channels, height and width of its images.
+        classes: number of its classes.
     """
 
     input_shape: ClassVar[tuple[int, int, int]]
@@ -49,7 +52,12 @@ class BuiltinDataset(Part):
 
     @abstractmethod
     def load(self) -> Dataset:
-        """The images. The same on every machine, with a fixed split."""
+        """The images and labels: the same on every machine, with a fixed split.
+
+        Raises:
+            DatasetError: (``unavailable``) the images cannot be found.
+        """
 
 
 DATASETS: Registry[BuiltinDataset] = Registry("data set", "cnet.data")
+"""All built-in data sets by name."""

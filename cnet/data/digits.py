@@ -1,4 +1,4 @@
-"""scikit-learn's digits: 1,797 scans of handwritten digits."""
+"""The digits of scikit-learn: 1,797 scans of handwritten digits."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SEED = 0
 
 @DATASETS.register("digits")
 class Digits(BuiltinDataset):
-    """1,797 grey images of 8x8 with ten classes, uint8; 1,439 to train on and 358 to test on.
+    """1,797 grey images of 8x8 pixels in ten classes, uint8: 1,439 for training and 358 for testing.
 
-    The source's pixels, 0..16, are stored as round(pixel * 255 / 16). The split is by class, 80 to 20, drawn once
-    with a fixed seed.
+    The pixels of the source, 0 to 16, become round(pixel * 255 / 16). A fifth of each class, drawn with a fixed seed,
+    is for testing.
     """
 
     summary: ClassVar[str] = "1,797 scans of handwritten digits, 8x8, ten classes; comes with scikit-learn."
@@ -30,7 +30,7 @@ class Digits(BuiltinDataset):
     name: Literal["digits"] = "digits"
 
     def load(self) -> Dataset:
-        """The images.
+        """The images and labels.
 
         Raises:
             DatasetError: (``unavailable``) scikit-learn is not installed.
@@ -40,7 +40,8 @@ class Digits(BuiltinDataset):
             from sklearn.datasets import load_digits
         except ImportError as error:
             raise DatasetError(
-                "the data set digits comes with scikit-learn, which is not installed here: pip install 'cnet[train]'",
+                "data set 'digits': it is a part of scikit-learn, which is not installed. "
+                "Run pip install 'cnet[train]'.",
                 code="unavailable",
             ) from error
         pixels, labels = load_digits(return_X_y=True)
@@ -51,7 +52,7 @@ class Digits(BuiltinDataset):
 
 
 def _test_rows(y: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """True for a fifth of the rows of each class, chosen at random with a fixed seed."""
+    """A mask of shape (n,) that is True for a fifth of the rows of each class, drawn with a fixed seed."""
     random = np.random.default_rng(_SEED)
     test = np.zeros(len(y), np.bool_)
     for label in np.unique(y):

@@ -1,4 +1,4 @@
-"""Architectures: networks that a job can name. One family, one file; no file here imports torch."""
+"""Architectures: networks that a job can name. A family is one file; no module here imports torch."""
 
 from cnet.models.architecture import ARCHITECTURES, Architecture, TensorShape
 

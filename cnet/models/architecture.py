@@ -1,7 +1,7 @@
-"""What an architecture is: a description in plain Python, from which both tensor shapes and the module follow.
+"""What an architecture is, and the registry of all architectures.
 
-The description needs no torch, so that the front end can hold a checkpoint against it at submit time;
-``cnet.training.networks`` turns the same description into a module.
+An architecture is a description in plain Python. Its tensors are known without torch, so that the API can compare a
+checkpoint with it when a job is submitted; ``cnet.training.networks`` builds the PyTorch module from it.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ __all__ = ["ARCHITECTURES", "Architecture", "TensorShape"]
 
 
 class Architecture(Part):
-    """A network for images of one shape and a number of classes."""
+    """A family of networks: one for each shape of images and number of classes."""
 
     name: str
 
     @abstractmethod
     def layers(self, input_shape: tuple[int, int, int], classes: int) -> Layer:
-        """The network as a tree of layers.
+        """The network, as a tree of layers.
 
         Args:
-            input_shape: channels, height, width of one image.
+            input_shape: channels, height and width of an image.
             classes: number of outputs.
 
         Raises:
-            SpecError: the images are too small for the net.
+            SpecError: the images are too small for the network.
 
         """
 
@@ -36,10 +36,11 @@ class Architecture(Part):
         """All tensors of the network, with the names and in the order of PyTorch's ``state_dict``.
 
         Raises:
-            SpecError: the images are too small for the net.
+            SpecError: the images are too small for the network.
 
         """
         return tuple(self.layers(input_shape, classes).tensors(input_shape))
 
 
 ARCHITECTURES: Registry[Architecture] = Registry("architecture", "cnet.models")
+"""All architectures by name."""

@@ -1,9 +1,9 @@
-"""Layers as plain data: the vocabulary in which architectures are written. No torch here.
+"""Layers as plain data, of which architectures are made. No torch here.
 
-A layer knows its output shape and its tensors for a given input shape, so that a checkpoint can be held against an
-architecture where torch is not installed. Names and shapes of the tensors are those that PyTorch gives to the
-module which ``cnet.training.networks`` builds from the same description. Shapes are of one image, without the
-batch: (channels, height, width), or (features,) after ``Flatten`` and ``GlobalMean``.
+A layer computes its output shape and its tensors from an input shape, so that a checkpoint can be compared with an
+architecture where torch is not installed. Names and shapes of the tensors are those of the PyTorch module that
+``cnet.training.networks`` builds from the same description. Shapes are those of one image, without the batch:
+(channels, height, width), or (features,) after ``Flatten`` and ``GlobalMean``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class TensorShape:
-    """One tensor of an architecture. ``optional`` ones (num_batches_tracked) a checkpoint may leave out."""
+    """Name and shape of a tensor. Checkpoints may lack those that are ``optional`` (num_batches_tracked)."""
 
     name: str
     shape: Shape
@@ -27,21 +27,21 @@ class TensorShape:
 
 
 class Layer(ABC):
-    """Base of all layers. A layer without tensors that keeps the shape overrides nothing but its own name."""
+    """Base of all layers. A layer without tensors overrides only ``output``."""
 
     @abstractmethod
     def output(self, shape: Shape) -> Shape:
-        """Shape of the output for an input of ``shape``. Raises SpecError where the input is too small."""
+        """The output shape for an input of ``shape``. Raises SpecError where the input is too small."""
 
     def tensors(self, shape: Shape) -> Iterator[TensorShape]:
-        """Its tensors for an input of ``shape``, in PyTorch's order, with names relative to the layer."""
+        """The tensors for an input of ``shape``, in the order of PyTorch, with names relative to the layer."""
         del shape
         return iter(())
 
 
 @dataclass(frozen=True)
 class Conv(Layer):
-    """2-D convolution with square kernels; input channels follow from the input."""
+    """2-D convolution with square kernels. The number of input channels is that of the input."""
 
     channels: int
     kernel: int
@@ -54,7 +54,7 @@ class Conv(Layer):
         return (self.channels, *_slide(shape, self.kernel, self.stride, self.padding))
 
     def tensors(self, shape: Shape) -> Iterator[TensorShape]:
-        """``weight`` (out, in, kernel, kernel) and, unless left out, ``bias`` (out,)."""
+        """``weight`` (out, in, kernel, kernel) and, where ``bias`` is set, ``bias`` (out,)."""
         yield TensorShape("weight", (self.channels, shape[0], self.kernel, self.kernel))
         if self.bias:
             yield TensorShape("bias", (self.channels,))
@@ -62,7 +62,7 @@ class Conv(Layer):
 
 @dataclass(frozen=True)
 class Linear(Layer):
-    """Fully connected layer on (features,)."""
+    """Fully connected layer from (features,) to (features,)."""
 
     features: int
     bias: bool = True
@@ -72,7 +72,7 @@ class Linear(Layer):
         return (self.features,)
 
     def tensors(self, shape: Shape) -> Iterator[TensorShape]:
-        """``weight`` (out, in) and, unless left out, ``bias`` (out,)."""
+        """``weight`` (out, in) and, where ``bias`` is set, ``bias`` (out,)."""
         yield TensorShape("weight", (self.features, shape[0]))
         if self.bias:
             yield TensorShape("bias", (self.features,))
@@ -80,14 +80,14 @@ class Linear(Layer):
 
 @dataclass(frozen=True)
 class BatchNorm(Layer):
-    """Batch normalisation over the channels of (channels, height, width)."""
+    """Batch normalization over the channels of (channels, height, width)."""
 
     def output(self, shape: Shape) -> Shape:
         """The same shape."""
         return shape
 
     def tensors(self, shape: Shape) -> Iterator[TensorShape]:
-        """Scale, shift and running statistics, each (channels,), and PyTorch's counter of batches."""
+        """Scale, shift, running mean and variance, each (channels,), and the number of batches that PyTorch counts."""
         for name in ("weight", "bias", "running_mean", "running_var"):
             yield TensorShape(name, (shape[0],))
         yield TensorShape("num_batches_tracked", (), optional=True)
@@ -104,7 +104,7 @@ class ReLU(Layer):
 
 @dataclass(frozen=True)
 class Identity(Layer):
-    """Nothing at all; holds a place, so that the numbers of its neighbours do not move."""
+    """No operation. It takes a position in a chain, so that the layers after it keep their numbers."""
 
     def output(self, shape: Shape) -> Shape:
         """The same shape."""
@@ -113,7 +113,7 @@ class Identity(Layer):
 
 @dataclass(frozen=True)
 class MaxPool(Layer):
-    """Maximum over windows of ``size`` x ``size`` that do not overlap; an odd last row or column drops out."""
+    """Maximum over windows of ``size`` x ``size`` that do not overlap; an odd last row or column is dropped."""
 
     size: int = 2
 
@@ -133,7 +133,7 @@ class GlobalMean(Layer):
 
 @dataclass(frozen=True)
 class Flatten(Layer):
-    """All values of an image in one row, in C order."""
+    """All values of an image as one vector, in C order."""
 
     def output(self, shape: Shape) -> Shape:
         """(channels * height * width,)."""
@@ -145,7 +145,7 @@ class Flatten(Layer):
 
 @dataclass(frozen=True)
 class Chain(Layer):
-    """Layers one after the other. The name of a child is the prefix of its tensors."""
+    """Layers, each of which takes the output of the one before. The name of a child is the prefix of its tensors."""
 
     children: tuple[tuple[str, Layer], ...]
 
@@ -160,7 +160,7 @@ class Chain(Layer):
         return cls(tuple(layers.items()))
 
     def output(self, shape: Shape) -> Shape:
-        """Output of the last child."""
+        """The output shape of the last child."""
         for _, child, before in self.walk(shape):
             shape = child.output(before)
         return shape
@@ -172,7 +172,7 @@ class Chain(Layer):
                 yield TensorShape(f"{name}.{tensor.name}", tensor.shape, tensor.optional)
 
     def walk(self, shape: Shape) -> Iterator[tuple[str, Layer, Shape]]:
-        """Each child with its name and the shape of its input."""
+        """Name, layer and input shape of each child."""
         for name, child in self.children:
             yield name, child, shape
             shape = child.output(shape)
@@ -182,19 +182,19 @@ class Chain(Layer):
 class Residual(Layer):
     """relu(body(x) + shortcut(x)), with a shortcut that has no parameters (option A of He et al. 2016).
 
-    Where the body halves the image, the shortcut takes every second row and column; where it has more channels, the
-    new ones of the shortcut are zero, half of them before and half of them after the old ones. The body's children
-    are named as if they were the block's own.
+    Where the body halves the image, the shortcut takes every second row and column. Where the body adds channels, the
+    shortcut adds channels of zeros, half of them before and half of them after its own. The children of the body have
+    the names that they would have as children of this layer.
     """
 
     body: Chain
 
     def output(self, shape: Shape) -> Shape:
-        """Output of the body."""
+        """The output shape of the body."""
         return self.body.output(shape)
 
     def tensors(self, shape: Shape) -> Iterator[TensorShape]:
-        """The body's tensors."""
+        """The tensors of the body."""
         return self.body.tensors(shape)
 
 
@@ -203,7 +203,8 @@ def require_size(architecture: str, input_shape: tuple[int, int, int], minimum: 
     _, height, width = input_shape
     if min(height, width) < minimum:
         raise SpecError(
-            f"images of {height}x{width} are too small for {architecture}: it needs {minimum}x{minimum} at least"
+            f"architecture {architecture!r}: images of {height}x{width} are too small for it. "
+            f"Use images of {minimum}x{minimum} or larger."
         )
 
 
@@ -211,6 +212,7 @@ def _slide(shape: Shape, kernel: int, stride: int, padding: int) -> Shape:
     sides = tuple((side + 2 * padding - kernel) // stride + 1 for side in shape[1:])
     if min(sides) < 1:
         raise SpecError(
-            f"the image is too small for the net: a window of {kernel}x{kernel} meets {shape[1]}x{shape[2]}"
+            f"the images are too small for the network: a window of {kernel}x{kernel} is applied to "
+            f"{shape[1]}x{shape[2]} values. Use larger images."
         )
     return sides

@@ -15,12 +15,12 @@ class LeNet300(Architecture):
     Tensors: ``fc1``, ``fc2``, ``fc3``, each ``weight`` and ``bias``. Images of any size.
     """
 
-    summary: ClassVar[str] = "Fully connected net with 300 and 100 hidden units, for images of any size."
+    summary: ClassVar[str] = "Fully connected network with 300 and 100 hidden units, for images of any size."
     source: ClassVar[str] = "LeCun et al., Gradient-Based Learning Applied to Document Recognition, 1998"
 
     name: Literal["lenet300_100"] = "lenet300_100"
 
-    def layers(self, input_shape: tuple[int, int, int], classes: int) -> Layer:  # noqa: ARG002 - any size will do
+    def layers(self, input_shape: tuple[int, int, int], classes: int) -> Layer:  # noqa: ARG002 - images of any size
         """Flatten, then 300, 100 and ``classes`` units."""
         return Chain.named(
             flatten=Flatten(),

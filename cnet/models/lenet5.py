@@ -1,4 +1,4 @@
-"""LeNet-5 in the form that Caffe made common."""
+"""LeNet-5 as in Caffe."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class LeNet5(Architecture):
     Tensors: ``conv1``, ``conv2``, ``fc1``, ``fc2``, each ``weight`` and ``bias``. Images of 16x16 and larger.
     """
 
-    summary: ClassVar[str] = "Two convolutions and two fully connected layers (Caffe's form), from 16x16 on."
+    summary: ClassVar[str] = "Two convolutions and two fully connected layers (as in Caffe), for images from 16x16 on."
     source: ClassVar[str] = "LeCun et al. 1998, in the form of Jia et al., Caffe, 2014 (20-50-500)"
 
     name: Literal["lenet5"] = "lenet5"
 
     def layers(self, input_shape: tuple[int, int, int], classes: int) -> Layer:
-        """Convolution and pooling twice, then two fully connected layers; as in Caffe only one ReLU."""
+        """Convolution and pooling twice, then two fully connected layers; as in Caffe with only one ReLU."""
         require_size(self.name, input_shape, 16)
         return Chain.named(
             conv1=Conv(20, kernel=5),

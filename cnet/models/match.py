@@ -1,4 +1,4 @@
-"""Whether a checkpoint's tensors are those of an architecture. No torch here: the front end asks at submit time."""
+"""Compare the tensors of a checkpoint with those of an architecture. No torch here: the API does it at submission."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def check_match(
     classes: int,
     shapes: Mapping[str, Shape],
 ) -> None:
-    """Raise unless ``shapes`` are the tensors of the architecture.
+    """Raise an error unless ``shapes`` are the tensors of the architecture.
 
     Args:
-        architecture: the net that the checkpoint is said to be of.
-        input_shape: channels, height, width of the data set's images.
-        classes: number of classes of the data set; the net may have more outputs than that, not fewer.
-        shapes: the checkpoint's tensors: canonical name to shape.
+        architecture: the architecture that the job names.
+        input_shape: channels, height and width of the images of the data set.
+        classes: number of classes of the data set; the network may have more outputs, not fewer.
+        shapes: shapes of the tensors of the checkpoint, by canonical name.
 
     Raises:
-        ArchitectureMismatchError: with the names of all tensors that are missing, unexpected or of another shape.
-        DatasetError: (``labels_out_of_range``) the net has fewer outputs than the data set has classes.
+        ArchitectureMismatchError: tensors are missing, unexpected or of another shape; it has their names.
+        DatasetError: (``labels_out_of_range``) the network has fewer outputs than the data set has classes.
         SpecError: the images are too small for the architecture.
 
     """
@@ -46,8 +46,8 @@ def check_match(
         raise mismatch(f"{architecture.name} for images of {_text(input_shape)}", missing, unexpected, mismatched)
     if outputs is not None and outputs < classes:
         raise DatasetError(
-            f"the data set has labels up to {classes - 1}, but the net has {outputs} outputs "
-            f"(labels 0 to {outputs - 1}): use the data set that the net was trained for",
+            f"the data set has labels up to {classes - 1}, and the network has {outputs} outputs "
+            f"(labels 0 to {outputs - 1}). Use the data set that the network was trained for.",
             code="labels_out_of_range",
         )
 
@@ -55,9 +55,9 @@ def check_match(
 def output_count(
     architecture: Architecture, input_shape: tuple[int, int, int], shapes: Mapping[str, Shape]
 ) -> int | None:
-    """How many outputs a checkpoint of this architecture has, or None where its last layer is not there.
+    """Number of outputs of a checkpoint of this architecture, or None where the checkpoint lacks the last layer.
 
-    The last layer is found by what changes with the number of classes; the first of the shapes that do is asked.
+    It is the first dimension of the first tensor whose shape depends on the number of classes.
     """
     one, two = (architecture.tensors(input_shape, classes) for classes in (1, 2))
     for tensor, other in zip(one, two, strict=True):
@@ -70,10 +70,10 @@ def output_count(
 def mismatch(
     architecture: str, missing: Iterable[str], unexpected: Iterable[str], mismatched: Iterable[str]
 ) -> ArchitectureMismatchError:
-    """The error that says how a checkpoint differs: at most ten names of a kind in the text, all in the attributes."""
+    """The error for a checkpoint that differs: its message has at most ten names of a kind, its attributes have all."""
     kinds = {"missing": list(missing), "unexpected": list(unexpected), "of another shape": list(mismatched)}
     parts = [f"{len(names)} {kind}: {_listed(names)}" for kind, names in kinds.items() if names]
-    text = f"the checkpoint is not a {architecture}: {'; '.join(parts)}"
+    text = f"the checkpoint is not a {architecture}: {'; '.join(parts)}. Name the architecture it was trained as."
     return ArchitectureMismatchError(
         text, missing=kinds["missing"], unexpected=kinds["unexpected"], mismatched=kinds["of another shape"]
     )

@@ -30,13 +30,13 @@ class ResNet(Architecture):
     ``linear.bias``.
     """
 
-    summary: ClassVar[str] = "CIFAR-form residual net with parameter-free shortcuts, from 4x4 on."
+    summary: ClassVar[str] = "Residual network for CIFAR with shortcuts without parameters, for images from 4x4 on."
     source: ClassVar[str] = "He et al., Deep Residual Learning for Image Recognition, 2016, section 4.2"
 
     name: Literal["resnet8", "resnet20", "resnet32", "resnet44", "resnet56", "resnet110"]
 
     def layers(self, input_shape: tuple[int, int, int], classes: int) -> Layer:
-        """Stem, three stages, mean over the image, linear."""
+        """A convolution, three stages, the mean over the image, a linear layer."""
         require_size(self.name, input_shape, 4)
         blocks = _BLOCKS[self.name]
         return Chain.named(

@@ -12,7 +12,7 @@ from cnet.pipeline.network import TrainingRun, evaluate
 from cnet.pipeline.network_steps import PrunedNetwork
 from cnet.pipeline.point_metrics import PointQuality, PointRequest, check_decoded
 from cnet.pipeline.point_steps import PointSteps
-from cnet.products import expanded
+from cnet.products import multiply_products
 from cnet.symbols import Symbols
 from cnet.weights import Weights
 
@@ -56,7 +56,7 @@ class InMemorySteps(PointSteps[PrunedNetwork, Symbols]):
         with context.phase("evaluate", context.costs.evaluate):
             stored = open_bundle(draft).stored()
             _check_decoded(stored, symbols)
-            decoded = expanded(stored)
+            decoded = multiply_products(stored)
             accuracy, loss = evaluate(context.network, decoded)
             accuracies = (accuracy, pruned.accuracy)
             return point_metrics.measure_quality(pruned.original, (stored, decoded), symbols, accuracies, loss)

@@ -22,7 +22,7 @@ from cnet.pipeline.context import RunContext
 from cnet.pipeline.network import Mask, OnFraction, TrainingRun, evaluate
 from cnet.pipeline.point_metrics import Vector, measure_baseline
 from cnet.points import BaselineResult
-from cnet.products import expanded
+from cnet.products import multiply_products
 from cnet.prune import Curvature
 from cnet.search import CandidateGrid, Forecast, SearchInputs
 from cnet.weights import Weights
@@ -166,7 +166,7 @@ class NetworkSteps:
         context.advance(context.costs.evaluate)
         reference = self.original if context.network is None else finetuned
         curvature = partial(context.network.curvature, weights) if context.network else None
-        pruned = PrunedNetwork(expanded(reference).vector(), weights, accuracy, self._teacher, curvature)
+        pruned = PrunedNetwork(multiply_products(reference).vector(), weights, accuracy, self._teacher, curvature)
         self._pruned = (sparsity, pruned)
         return pruned
 

@@ -14,7 +14,7 @@ from cnet.bundle import BundleSizes
 from cnet.capabilities import reported_settings
 from cnet.errors import BundleError, CheckpointError
 from cnet.points import BaselineResult, LayerResult, PartBytes, Point
-from cnet.products import spans
+from cnet.products import product_slices
 from cnet.quantize import Quantizer
 from cnet.symbols import Symbols
 from cnet.weights import Weights
@@ -200,7 +200,7 @@ def point_of(request: PointRequest, measured: PointQuality, baseline: BaselineRe
 def _layers(original: Vector, stored: Weights, decoded: Weights, symbols: Symbols) -> Iterator[LayerResult]:
     """One row for each compressible tensor. The labels of its kept weights follow each other."""
     start, numbers, vector = 0, stored.vector(), decoded.vector()
-    for (name, part), place in zip(decoded.slices(), spans(stored), strict=True):
+    for (name, part), place in zip(decoded.slices(), product_slices(stored), strict=True):
         keep = symbols.keep[place]
         stop = start + int(np.count_nonzero(keep))
         labels = None if symbols.labels is None else symbols.labels[start:stop]

@@ -21,7 +21,7 @@ from typing import Any
 
 from cnet.files import atomic_path, atomic_write, remove_drafts
 from cnet.formats.canonical_file import read_canonical, write_canonical
-from cnet.products import factored
+from cnet.products import with_products
 from cnet.weights import Product, Selection, Weights
 
 _PARTS = ("records", "weights", "training", "bundles")
@@ -68,7 +68,7 @@ class RunFolder:
             return None
         form = self._read(path.with_suffix(".json")) or {"products": []}
         products = [Product(**product) for product in form["products"]]
-        return factored(read_canonical(path, self._selection), products)
+        return with_products(read_canonical(path, self._selection), products)
 
     def set_weights(self, name: str, weights: Weights) -> Weights:
         """Save weights, and return what a resumed run would read."""
@@ -77,7 +77,7 @@ class RunFolder:
             self._write(path.with_suffix(".json"), {"products": [asdict(product) for product in weights.products]})
         with atomic_path(path) as draft:
             write_canonical(draft, weights)
-        return factored(read_canonical(path, self._selection), weights.products)
+        return with_products(read_canonical(path, self._selection), weights.products)
 
     def drop_weights(self, name: str) -> None:
         """Remove saved weights, where there are any of that name."""

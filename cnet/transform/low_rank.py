@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from cnet import dtypes
 from cnet.errors import CheckpointError
-from cnet.products import factored
+from cnet.products import with_products
 from cnet.transform.transform import TRANSFORMS, Transform
 from cnet.weights import Product, Tensor, Weights
 
@@ -81,7 +81,7 @@ class LowRank(Transform):
                 products.append(Product(tensor.name, tensor.dtype, factors[0].name, factors[1].name))
         changed = {product.name for product in products}
         kept = tuple(name for name in weights.compressible if name not in changed)
-        return factored(Weights(tuple(tensors), kept, weights.tied), products)
+        return with_products(Weights(tuple(tensors), kept, weights.tied), products)
 
     def _factors(self, tensor: Tensor) -> list[Tensor] | None:
         """Both factors; None where they have no fewer elements than the tensor."""

@@ -13,7 +13,7 @@ from torch.nn.utils.parametrize import register_parametrization
 
 from cnet import dtypes
 from cnet.models.match import mismatch
-from cnet.products import shape_of
+from cnet.products import product_shape
 from cnet.training.device import CPU, place_module
 from cnet.training.networks.builder import NetworkBuilder, Shape
 from cnet.weights import Selection, Tensor, Weights
@@ -131,7 +131,7 @@ def _shapes(weights: Weights) -> dict[str, Shape]:
     """Shapes of the network's tensors by name, products in place of their factors."""
     shapes = {tensor.name: tensor.shape for tensor in weights}
     for product in weights.products:
-        shapes[product.name] = shape_of(shapes.pop(product.left), shapes.pop(product.right))
+        shapes[product.name] = product_shape(shapes.pop(product.left), shapes.pop(product.right))
     return shapes
 
 

@@ -13,7 +13,7 @@ from cnet import dtypes
 from cnet.bundle import open_bundle, write_bundle
 from cnet.coding import ENCODERS
 from cnet.errors import BundleError
-from cnet.products import expanded, factored, multiplied, spans
+from cnet.products import multiply, multiply_products, product_slices, with_products
 from cnet.symbols import Symbols
 from cnet.weights import Product, Tensor, Weights
 from tests.unit.cnet.nets import assert_same_bits, compress, tensor
@@ -25,7 +25,7 @@ def net(dtype: str = "float32") -> Weights:
     first, bias = tensor("a", "float32", (4, 6)), tensor("bias", "float32", (5,))
     tensors = [first, left, right, bias, Tensor("head", "float32", first.data)]
     plain = Weights.select(tensors, tied=[("a", "head")])
-    return factored(plain, [Product("c", dtype, "c.original0", "c.original1")])
+    return with_products(plain, [Product("c", dtype, "c.original0", "c.original1")])
 
 
 def by_hand(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
@@ -53,7 +53,7 @@ def test_product_is_the_documented_sum_to_the_bit(dtype: str) -> None:
     right = Tensor("r", "float32", rng.normal(size=(40, 2, 2)).astype(np.float32))
     exact = by_hand(left.data, right.data)
 
-    assert multiplied(left, right, dtype).tobytes() == dtypes.narrow(exact, dtype).tobytes()
+    assert multiply(left, right, dtype).tobytes() == dtypes.narrow(exact, dtype).tobytes()
     assert not np.array_equal(exact, by_hand(left.data[:, ::-1], right.data[::-1]))
 
 
@@ -62,24 +62,24 @@ def test_blocks_do_not_show() -> None:
     rng = np.random.default_rng(1)
     left = Tensor("l", "float32", rng.normal(size=(70, 3)).astype(np.float32))
     right = Tensor("r", "float32", rng.normal(size=(3, 2000)).astype(np.float32))
-    rows = [multiplied(Tensor("l", "float32", row[np.newaxis]), right, "float32") for row in left.data]
+    rows = [multiply(Tensor("l", "float32", row[np.newaxis]), right, "float32") for row in left.data]
 
-    assert multiplied(left, right, "float32").tobytes() == np.concatenate(rows).tobytes()
+    assert multiply(left, right, "float32").tobytes() == np.concatenate(rows).tobytes()
 
 
 def test_expanded_net_has_the_product_in_the_place_of_its_factors() -> None:
     """Names, order, shapes, ties and w_net are those of the net that was factored."""
-    plain = expanded(net("bfloat16"))
+    plain = multiply_products(net("bfloat16"))
 
     assert [(t.name, t.shape) for t in plain] == [("a", (4, 6)), ("c", (5, 3, 2, 2)), ("bias", (5,)), ("head", (4, 6))]
     assert (plain.compressible, plain.tied, plain.products) == (("a", "c"), (("a", "head"),), ())
     assert plain["c"].dtype == "bfloat16"
-    assert expanded(plain) is plain
+    assert multiply_products(plain) is plain
 
 
 def test_spans_cover_w_net_of_the_factors() -> None:
     """One a tensor of the expanded net; that of a product is both factors."""
-    assert list(spans(net())) == [slice(0, 24), slice(24, 24 + 10 + 24)]
+    assert list(product_slices(net())) == [slice(0, 24), slice(24, 24 + 10 + 24)]
 
 
 @pytest.mark.parametrize("encoder", ["npz", "compact", "huffman"])
@@ -94,7 +94,7 @@ def test_bundle_gives_products_under_their_names(tmp_path: Path, encoder: str, d
 
     assert_same_bits(bundle.stored(), weights.with_vector(symbols.vector()))
     assert bundle.stored().products == weights.products
-    assert_same_bits(bundle.weights(), expanded(weights.with_vector(symbols.vector())))
+    assert_same_bits(bundle.weights(), multiply_products(weights.with_vector(symbols.vector())))
     assert list(bundle) == ["a", "c", "bias", "head"]
     assert len(bundle) == 4
     for tensor_ in bundle.weights():
@@ -107,7 +107,7 @@ def test_product_larger_than_memory_is_refused(tmp_path: Path) -> None:
     """Factors of few bytes may stand for more than there is memory: BundleError, by each way of asking."""
     sides = {"l": (2**22, 1), "r": (1, 2**22)}
     tensors = tuple(Tensor(name, "float32", np.broadcast_to(np.float32(0), shape)) for name, shape in sides.items())
-    weights = factored(Weights(tensors, ("l", "r")), (Product("w", "float64", "l", "r"),))
+    weights = with_products(Weights(tensors, ("l", "r")), (Product("w", "float64", "l", "r"),))
     symbols = Symbols(np.zeros(2**23, np.bool_), np.empty(0, np.uint8), np.empty(0, np.float32))
     write_bundle(tmp_path / "b", weights, symbols, ENCODERS.create("compact"))
     bundle = open_bundle(tmp_path / "b")

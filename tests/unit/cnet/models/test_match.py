@@ -56,7 +56,7 @@ def test_net_may_have_more_outputs_than_the_data_has_classes() -> None:
 
 def test_net_with_fewer_outputs_than_classes_is_the_data_sets_fault() -> None:
     """Labels beyond the outputs cannot be trained or counted."""
-    with pytest.raises(DatasetError, match="labels up to 9, but the net has 5 outputs") as caught:
+    with pytest.raises(DatasetError, match="labels up to 9, and the network has 5 outputs") as caught:
         check_match(RESNET, IMAGES, 10, shapes(5))
     assert caught.value.code == "labels_out_of_range"
 

@@ -16,7 +16,7 @@ from cnet.errors import CheckpointError
 from cnet.formats import read_checkpoint
 from cnet.models import ARCHITECTURES
 from cnet.pipeline import Inputs, Outcome, SilentRunObserver, run
-from cnet.products import expanded
+from cnet.products import multiply_products
 from cnet.training.networks.architectures import ArchitectureBuilder
 from cnet.training.networks.loaded import LoadedNetwork, fresh_weights
 from cnet.transform.low_rank import LowRank
@@ -64,7 +64,7 @@ def test_energy_is_kept_by_the_least_rank() -> None:
         assert [after[product.left].shape[1] for product in after.products] == [rank, rank]
         for name in ("c.weight", "f.weight"):
             original = weights[name].data.astype(np.float64)
-            lost = np.sum((expanded(after)[name].values() - original) ** 2) / np.sum(original**2)
+            lost = np.sum((multiply_products(after)[name].values() - original) ** 2) / np.sum(original**2)
             assert lost == pytest.approx(4.0**-rank, rel=1e-3)
 
 
@@ -72,7 +72,7 @@ def test_no_matrix_of_that_rank_is_nearer() -> None:
     """Eckart and Young: random rotations of the factors' column space only add error."""
     weights = decaying(1)
     matrix = weights["f.weight"].data.astype(np.float64)
-    after = expanded(low_rank(rank=0.1).transformed(weights))["f.weight"].data
+    after = multiply_products(low_rank(rank=0.1).transformed(weights))["f.weight"].data
     rng = np.random.default_rng(0)
     left, _, _ = np.linalg.svd(matrix)
     for _ in range(50):
@@ -126,7 +126,7 @@ def test_factors_are_as_exact_as_the_tensor_or_more(dtype: str, factor: str) -> 
     """The product has the tensor's own type again."""
     after = low_rank().transformed(decaying(dtype=dtype))
     assert {after[product.left].dtype for product in after.products} == {factor}
-    assert [t.dtype for t in expanded(after)] == [dtype] * 3
+    assert [t.dtype for t in multiply_products(after)] == [dtype] * 3
 
 
 def test_one_rule_is_given() -> None:
@@ -178,7 +178,7 @@ def test_net_of_factors_computes_what_the_net_of_products_does() -> None:
     network = LoadedNetwork(builder, after)
     module = network.module
     images = torch.rand(5, 1, 6, 6, generator=torch.Generator().manual_seed(0))
-    plain = LoadedNetwork(builder, expanded(after)).module
+    plain = LoadedNetwork(builder, multiply_products(after)).module
 
     assert len(after.products) > 1
     torch.testing.assert_close(module(images), plain(images))
