@@ -90,14 +90,14 @@ NETS = {
     "dither": lambda: local_net("dither"),
     "scales": lambda: local_net("scales"),
     "values": unquantized_net,
-    "walk": lambda: larger_net(path=False),
-    "quick": lambda: larger_net(path=False),
+    "adaptive": lambda: larger_net(path=False),
+    "large": lambda: larger_net(path=False),
     "trellis": lambda: larger_net(path=True),
 }
 
 
 def net_of(name: str) -> tuple[Weights, Symbols]:
-    """The net in the golden bundle ``name``, such as v1-npz or v1-compact-walk: its last word names it."""
+    """The net in the golden bundle ``name``, such as v1-npz or v1-compact-adaptive: its last word names it."""
     return NETS.get(name.split("-")[-1], net)()
 
 
@@ -116,7 +116,7 @@ def main(name: str) -> None:
     if path.exists():
         raise SystemExit(f"{path.name} exists, and golden bundles are never written again")
     weights, symbols = net_of(name)
-    if name.endswith("quick"):
+    if name.endswith("large"):
         Compact.limits = CompactLimits(adaptive=0, deflated=-1)  # the form of large networks, in a small file
     encoder = ENCODERS.create(name.split("-")[1])
     write_bundle(path, weights, symbols, encoder, *notes_of(name))

@@ -24,7 +24,7 @@ SHAPES = [(6, 50), (3, 2, 4, 4), (700,), (0, 4)]
 
 
 def symbols(sparsity: float, clusters: int | None, seed: int = 0) -> Symbols:
-    """A random net's, of ``SHAPES``."""
+    """Random symbols of tensors of ``SHAPES``."""
     rng = np.random.default_rng(seed)
     keep = rng.random(sum(int(np.prod(shape)) for shape in SHAPES)) >= sparsity
     kept = int(np.count_nonzero(keep))
@@ -55,7 +55,7 @@ def test_any_mask_comes_back(keep: list[bool], gap: int) -> None:
 
 
 def test_no_tensor_at_all() -> None:
-    """A net of which nothing is compressible."""
+    """A network of which nothing is compressible."""
     given_ = Symbols(np.zeros(0, np.bool_), np.zeros(0, np.uint8), np.zeros(0, np.float32))
     streams, header = HUFFMAN.encode(given_, [])
     assert_equal(HUFFMAN.decode(streams, header, []), given_)

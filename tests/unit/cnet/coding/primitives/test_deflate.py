@@ -19,8 +19,8 @@ from cnet.coding.primitives.deflate import (
 )
 
 
-def test_codes_begin_anew_where_they_should() -> None:
-    """Two halves of 32 symbols each cost five bits a symbol when cut, and six when not."""
+def test_codes_begin_anew_at_the_boundaries() -> None:
+    """Two halves of 32 symbols each cost five bits a symbol with a code each, and six with one code."""
     rng = np.random.default_rng(3)
     symbols = np.concatenate([rng.integers(0, 32, 2**14), rng.integers(32, 64, 2**14)]).astype(np.uint8)
 
