@@ -9,11 +9,11 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from cnet.arrays import CACHED_CHUNK, slices
-from cnet.reconstruction import Local
+from cnet import arrays
+from cnet.reconstruction import Reconstruction
 
 
-class SymbolParts(Protocol):
+class SymbolSource(Protocol):
     """The symbols of a model that need not be in memory all at once."""
 
     @property
@@ -29,10 +29,10 @@ class SymbolParts(Protocol):
         """All centroids, shape (k,). Where there are no labels only the element type counts."""
 
     @property
-    def local(self) -> Local | None:
-        """How the position of a kept weight changes its centroid, or None. The symbols of ``parts`` do not have it."""
+    def reconstruction(self) -> Reconstruction | None:
+        """How the position of a kept weight changes its centroid, or None. What ``read`` gives does not have it."""
 
-    def parts(self, cuts: Iterable[slice]) -> Iterator[Symbols]:
+    def read(self, slices: Iterable[slice]) -> Iterator[Symbols]:
         """The symbols of consecutive slices that cover w_net from its start, computed each time they are asked for."""
 
 
@@ -45,8 +45,8 @@ class Symbols:
         labels: index into ``centroids`` of each kept weight, in the order of w_net, uint8 or uint16, shape (kept,).
         centroids: shared values, finite, ascending, without duplicates, shape (k,). They are float32, or float64 where
             a float64 model needs it: for distinct values that are kept exactly, or values out of range.
-        local: how the position of a kept weight changes its centroid; None: a kept weight is its centroid. Only with
-            labels.
+        reconstruction: how the position of a kept weight changes its centroid; None: a kept weight is its centroid.
+            Only where there are labels.
 
     The quantizer ``none`` keeps the values: ``labels`` is None and ``centroids`` contains one value for each kept
     weight, in the order of w_net. Only there may a kept value be zero: a negative zero (-0.0), whose sign the mask
@@ -56,7 +56,7 @@ class Symbols:
     keep: npt.NDArray[np.bool_]
     labels: npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | None
     centroids: npt.NDArray[np.floating]
-    local: Local | None = None
+    reconstruction: Reconstruction | None = None
 
     @property
     def weights(self) -> int:
@@ -76,39 +76,39 @@ class Symbols:
         kept = np.count_nonzero(self.centroids) if self.labels is None else np.count_nonzero(self.keep)
         return float(len(self.keep) - kept) / len(self.keep)
 
-    def parts(self, cuts: Iterable[slice]) -> Iterator[Symbols]:
-        """As ``SymbolParts.parts``; the arrays are views."""
+    def read(self, slices: Iterable[slice]) -> Iterator[Symbols]:
+        """As ``SymbolSource.read``; the arrays are views."""
         start = 0
-        for cut in cuts:
-            keep = self.keep[cut]
-            part = slice(start, start + int(np.count_nonzero(keep)))
-            start = part.stop
+        for part in slices:
+            keep = self.keep[part]
+            kept = slice(start, start + int(np.count_nonzero(keep)))
+            start = kept.stop
             if self.labels is None:
-                yield Symbols(keep, None, self.centroids[part])
+                yield Symbols(keep, None, self.centroids[kept])
             else:
-                yield Symbols(keep, self.labels[part], self.centroids)
+                yield Symbols(keep, self.labels[kept], self.centroids)
 
-    def vector(self, place: int = 0) -> npt.NDArray[np.floating]:
+    def vector(self, first: int = 0) -> npt.NDArray[np.floating]:
         """w_net as decoded, zero where pruned, of the element type of ``centroids``, shape (n,).
 
         Args:
-            place: position in w_net of the first weight of these symbols.
+            first: position in w_net of the first weight of these symbols.
         """
         vector = np.zeros(len(self.keep), self.centroids.dtype)
         start = 0
-        for chunk in slices(len(self.keep), CACHED_CHUNK):
-            at = np.flatnonzero(self.keep[chunk])  # indexes are faster than the mask
-            part = slice(start, start + len(at))
-            values = self.centroids[part] if self.labels is None else self.centroids[self.labels[part]]
-            if self.local is not None:
-                values = self.local.applied(values, place + chunk.start + at)
-            vector[chunk][at] = values
-            start = part.stop
+        for chunk in arrays.slices(len(self.keep), arrays.CACHED_CHUNK):
+            indexes = np.flatnonzero(self.keep[chunk])  # indexes are faster than the mask
+            kept = slice(start, start + len(indexes))
+            values = self.centroids[kept] if self.labels is None else self.centroids[self.labels[kept]]
+            if self.reconstruction is not None:
+                values = self.reconstruction.apply(values, first + chunk.start + indexes)
+            vector[chunk][indexes] = values
+            start = kept.stop
         return vector
 
 
-def whole(symbols: SymbolParts) -> Symbols:
+def load_symbols(symbols: SymbolSource) -> Symbols:
     """All symbols of a model at once, in memory."""
     if isinstance(symbols, Symbols):
         return symbols
-    return next(symbols.parts([slice(0, symbols.weights)]))
+    return next(symbols.read([slice(0, symbols.weights)]))

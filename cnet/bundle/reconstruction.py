@@ -14,7 +14,7 @@ from cnet.coding import Streams, SymbolDecoder
 from cnet.coding.primitives.byte_planes import pack_planes, unpack_planes
 from cnet.documents import StrictDocument
 from cnet.errors import BundleError
-from cnet.reconstruction import Dither, Local, Scales, rows_of
+from cnet.reconstruction import Dither, Reconstruction, Scales, row_sizes
 
 Array = npt.NDArray[np.generic]
 
@@ -38,24 +38,24 @@ ReconstructionEntry = Annotated[DitherEntry | ScalesEntry, Field(discriminator="
 
 
 def append_factors(
-    local: Local | None, streams: Streams, shapes: Sequence[tuple[int, ...]]
+    reconstruction: Reconstruction | None, streams: Streams, shapes: Sequence[tuple[int, ...]]
 ) -> tuple[Streams, ReconstructionEntry | None]:
     """The streams with the factors of rows at the end of ``centroids``, and the manifest's entry.
 
     Args:
-        local: of the symbols.
+        reconstruction: of the symbols.
         streams: of the encoder.
         shapes: of the compressible tensors, in order of w_net.
 
     Raises:
         BundleError: the factors do not belong to tensors of these shapes.
     """
-    if local is None:
+    if reconstruction is None:
         return streams, None
-    if isinstance(local, Dither):
-        return streams, DitherEntry(seed=local.seed, step=local.step)
-    centroids, factors = streams["centroids"], local.factors
-    if not np.array_equal(local.sizes, rows_of(shapes)):
+    if isinstance(reconstruction, Dither):
+        return streams, DitherEntry(seed=reconstruction.seed, step=reconstruction.step)
+    centroids, factors = streams["centroids"], reconstruction.factors
+    if not np.array_equal(reconstruction.sizes, row_sizes(shapes)):
         raise BundleError(
             f"bundle: {len(factors)} factors of rows do not fit the rows of the tensors. Quantize these weights again."
         )
@@ -94,15 +94,17 @@ def apply_entry(
     centroids = decoded.centroids
     if centroids is None:
         raise inconsistent("it has a dither or factors of rows, and no centroids that they could change")
-    local = Dither(entry.seed, entry.step) if isinstance(entry, DitherEntry) else _scales(centroids.dtype, tail, shapes)
+    reconstruction = (
+        Dither(entry.seed, entry.step) if isinstance(entry, DitherEntry) else _scales(centroids.dtype, tail, shapes)
+    )
     largest = float(np.max(np.abs(centroids), initial=0.0))
-    if not local.bound(largest) <= float(np.finfo(centroids.dtype).max):
+    if not reconstruction.bound(largest) <= float(np.finfo(centroids.dtype).max):
         raise inconsistent("some of its weights are not finite")
-    return decoded.with_local(local)
+    return decoded.with_reconstruction(reconstruction)
 
 
 def _scales(dtype: np.dtype[np.floating], tail: Array, shapes: Sequence[tuple[int, ...]]) -> Scales:
-    sizes = rows_of(shapes)
+    sizes = row_sizes(shapes)
     packed = tail.dtype == np.uint8
     factors = unpack_planes(memoryview(tail.tobytes()), len(sizes), dtype) if packed else tail
     if factors.dtype != dtype or len(factors) != len(sizes):

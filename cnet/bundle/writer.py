@@ -22,14 +22,14 @@ from cnet.coding import Encoder, SegmentEncoder
 from cnet.coding.other_tensors import Array, Packing, after_packing, pack_arrays, split_tensors
 from cnet.errors import BundleError
 from cnet.files import atomic_write, file_sha256
-from cnet.symbols import SymbolParts, whole
+from cnet.symbols import SymbolSource, load_symbols
 from cnet.weights import Tensor, Weights
 
 
 def write_bundle(
     path: str | os.PathLike[str],
     weights: Weights,
-    symbols: SymbolParts,
+    symbols: SymbolSource,
     encoder: Encoder,
     metrics: Mapping[str, Any] | None = None,
     extra: Mapping[str, Any] | None = None,
@@ -121,10 +121,10 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _write_separate(writer: ContainerWriter, weights: Weights, symbols: SymbolParts, encoder: Encoder) -> Manifest:
+def _write_separate(writer: ContainerWriter, weights: Weights, symbols: SymbolSource, encoder: Encoder) -> Manifest:
     """Write a member for each part; returns the manifest, which has no notes yet."""
-    streams, header = encoder.encode(whole(symbols), _shapes(weights))
-    streams, reconstruction = append_factors(symbols.local, streams, _shapes(weights))
+    streams, header = encoder.encode(load_symbols(symbols), _shapes(weights))
+    streams, reconstruction = append_factors(symbols.reconstruction, streams, _shapes(weights))
     members = {name: writer.add(name, streams[name].dtype.str, [streams[name]]) for name in STREAMS if name in streams}
     other = [tensor.data for tensor in _others(weights)]
     if any(data.size for data in other):
@@ -134,7 +134,7 @@ def _write_separate(writer: ContainerWriter, weights: Weights, symbols: SymbolPa
 
 
 def _write_joined(
-    writer: ContainerWriter, folder: Path, weights: Weights, symbols: SymbolParts, encoder: SegmentEncoder
+    writer: ContainerWriter, folder: Path, weights: Weights, symbols: SymbolSource, encoder: SegmentEncoder
 ) -> Manifest:
     """Write one member with all parts; returns the manifest, which has no notes yet. ``folder``: temporary files."""
     packing = encoder.other_packing or "planes"
@@ -142,7 +142,9 @@ def _write_joined(
         prefixes, header = encoder.write(symbols, _shapes(weights), buffers.append)
         for name, prefix in prefixes.items():
             buffers.set_prefix(name, prefix)
-        tail, reconstruction = append_factors(symbols.local, {"centroids": np.empty(0, np.uint8)}, _shapes(weights))
+        tail, reconstruction = append_factors(
+            symbols.reconstruction, {"centroids": np.empty(0, np.uint8)}, _shapes(weights)
+        )
         buffers.append("centroids", tail["centroids"].tobytes())
         sizes = {name: buffers.size(name) for name in STREAMS if name in prefixes}
         others, error = _write_others(weights, packing, buffers)

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.coding.other_tensors import Packing
-from cnet.reconstruction import Local
+from cnet.reconstruction import Reconstruction
 from cnet.registry import Part, Registry
-from cnet.symbols import SymbolParts, Symbols
+from cnet.symbols import Symbols, SymbolSource
 
 Floats = npt.NDArray[np.floating]
 Shapes = list[tuple[int, ...]]
@@ -39,8 +39,8 @@ class SymbolDecoder(Protocol):
     def centroids(self) -> Floats | None:
         """All centroids, shape (k,); None where the weights are not quantized."""
 
-    def with_local(self, local: Local) -> SymbolDecoder:
-        """The same decoder; what a weight's place does to its centroid is ``local``."""
+    def with_reconstruction(self, reconstruction: Reconstruction) -> SymbolDecoder:
+        """The same decoder; what a weight's place does to its centroid is ``reconstruction``."""
 
     def values(self, part: slice) -> Floats:
         """w_net[part]: a new array, shape (weights of the slice,), float32 or float64.
@@ -71,9 +71,9 @@ class DecodedSymbols:
         """As in ``SymbolDecoder``."""
         return None if self.decoded.labels is None else self.decoded.centroids
 
-    def with_local(self, local: Local) -> DecodedSymbols:
+    def with_reconstruction(self, reconstruction: Reconstruction) -> DecodedSymbols:
         """As in ``SymbolDecoder``."""
-        return DecodedSymbols(replace(self.decoded, local=local))
+        return DecodedSymbols(replace(self.decoded, reconstruction=reconstruction))
 
     @cached_property
     def _vector(self) -> Floats:
@@ -133,7 +133,7 @@ class SegmentEncoder(Encoder):
 
     @abstractmethod
     def write(
-        self, symbols: SymbolParts, shapes: Shapes, put: Callable[[str, bytes], object]
+        self, symbols: SymbolSource, shapes: Shapes, put: Callable[[str, bytes], object]
     ) -> tuple[dict[str, bytes], dict[str, Any]]:
         """Write the streams segment by segment.
 

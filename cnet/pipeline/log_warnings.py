@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from cnet.symbols import SymbolParts
+from cnet.symbols import SymbolSource
 from cnet.weights import Weights
 
 
@@ -55,7 +55,7 @@ def about_pruning(requested: float, zeros: int, count: int, emptied: Iterable[st
             )
 
 
-def about_clusters(symbols: SymbolParts, requested: int | None) -> Iterator[str]:
+def about_clusters(symbols: SymbolSource, requested: int | None) -> Iterator[str]:
     """The warning about fewer centroids than the ``requested`` number of clusters."""
     if requested is not None and symbols.clusters is not None and symbols.clusters < requested:
         yield (

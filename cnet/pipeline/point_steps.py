@@ -21,7 +21,7 @@ from cnet.pipeline.network_steps import NetworkSteps
 from cnet.pipeline.point_metrics import PointQuality, PointRequest
 from cnet.points import Point
 from cnet.search import Candidate
-from cnet.symbols import SymbolParts
+from cnet.symbols import SymbolSource
 from cnet.weights import Weights
 
 
@@ -34,7 +34,7 @@ class HasWeights(Protocol):
 
 
 PrunedT = TypeVar("PrunedT", bound=HasWeights)
-SymbolsT = TypeVar("SymbolsT", bound=SymbolParts)
+SymbolsT = TypeVar("SymbolsT", bound=SymbolSource)
 
 
 class PointSteps(ABC, Generic[PrunedT, SymbolsT]):

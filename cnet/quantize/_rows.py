@@ -18,7 +18,7 @@ from cnet.capabilities import Curvature
 from cnet.coding.uniform_grid import label_integers
 from cnet.quantize._magnitudes import largest_and_rms
 from cnet.quantize._scope import Layered
-from cnet.reconstruction import Scales, rows_of
+from cnet.reconstruction import Scales, row_sizes
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]
@@ -108,18 +108,18 @@ class RowScoped(Layered):
     ) -> Symbols:
         largest_and_rms(vector[keep])  # refuses what is not finite
         keep = keep & (vector != 0)
-        sizes = rows_of(shapes)
+        sizes = row_sizes(shapes)
         multiples, steps = [np.empty(0, np.int16)], np.ones(len(sizes), vector.dtype)
         weight = row = 0
         for shape in shapes:  # one tensor at a time, to bound the memory that is used
-            own = rows_of([shape])
+            own = row_sizes([shape])
             part, these = slice(weight, weight + int(own.sum())), slice(row, row + len(own))
             found, steps[these] = self._quantize_tensor(vector[part], keep[part], own, clusters)
             multiples.append(found)
             weight, row = part.stop, these.stop
         labels, used = label_integers(np.concatenate(multiples))
-        local = Scales(steps, sizes) if len(sizes) else None
-        return Symbols(keep, labels, used.astype(vector.dtype), local)
+        reconstruction = Scales(steps, sizes) if len(sizes) else None
+        return Symbols(keep, labels, used.astype(vector.dtype), reconstruction)
 
     def _quantize_tensor(
         self, vector: Floats, keep: npt.NDArray[np.bool_], sizes: npt.NDArray[np.int64], clusters: int | None

@@ -141,7 +141,7 @@ def _cell_middles(values: Floats, keep: npt.NDArray[np.bool_], dither: Dither) -
     for chunk in chunks(keep):
         positions = np.flatnonzero(chunk)
         part = slice(start, start + len(positions))
-        cells = np.floor((values[part].astype(np.float64) + dither.numbers(positions + position)) / dither.step)
+        cells = np.floor((values[part].astype(np.float64) + dither.values_at(positions + position)) / dither.step)
         middles[part] = 2 * np.clip(cells, -last - 1, last) + 1
         start, position = part.stop, position + len(chunk)
     return middles

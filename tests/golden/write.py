@@ -75,7 +75,7 @@ def local_net(name: str) -> tuple[Weights, Symbols]:
     weights, symbols = net()
     sizes = np.array([18] * 3 + [7] * 5, np.int64)
     factors = (np.arange(8) * 5 % 8 + 1).astype(np.float32) / 4
-    return weights, replace(symbols, local=Dither(2019, 0.1) if name == "dither" else Scales(factors, sizes))
+    return weights, replace(symbols, reconstruction=Dither(2019, 0.1) if name == "dither" else Scales(factors, sizes))
 
 
 def notes_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -27,7 +27,7 @@ from cnet.coding.primitives.byte_planes import pack_planes, unpack_planes
 from cnet.coding.primitives.varint import decode_varint, encode_varint
 from cnet.coding.segments import Segment
 from cnet.coding.uniform_grid import MAX_MULTIPLE, Floats, Labels, UniformGrid, find_grid, narrow_labels
-from cnet.symbols import SymbolParts, Symbols
+from cnet.symbols import Symbols, SymbolSource
 
 Ints = npt.NDArray[np.int32]
 
@@ -46,7 +46,7 @@ class Codebooks:
     books: tuple[Floats, ...]
 
     @classmethod
-    def of(cls, symbols: SymbolParts, segments: Sequence[Segment], tensors: int) -> Codebooks:
+    def of(cls, symbols: SymbolSource, segments: Sequence[Segment], tensors: int) -> Codebooks:
         """A codebook for each of ``tensors`` tensors where centroids are rarely shared, else one for all."""
         one = cls((symbols.centroids,))
         if symbols.clusters is None or tensors < 2 or len(symbols.centroids) < 2:
@@ -145,11 +145,11 @@ class Codebooks:
         return self.books[0] if len(self.books) == 1 else np.unique(np.concatenate(self.books))
 
 
-def _labels_by_tensor(symbols: SymbolParts, segments: Sequence[Segment]) -> dict[int, npt.NDArray[np.intp]] | None:
+def _labels_by_tensor(symbols: SymbolSource, segments: Sequence[Segment]) -> dict[int, npt.NDArray[np.intp]] | None:
     """The labels that occur in each tensor that has some; None where tensors share too many."""
     used: dict[int, npt.NDArray[np.bool_]] = {}
     clusters = len(symbols.centroids)
-    for segment, part in zip(segments, symbols.parts(segment.place for segment in segments), strict=True):
+    for segment, part in zip(segments, symbols.read(segment.place for segment in segments), strict=True):
         if part.labels is None:
             return None
         for non_zeros, block in zip(non_zeros_of_blocks(segment, part.keep), segment.blocks, strict=True):

@@ -20,7 +20,7 @@ from cnet.coding.primitives.parallel import Prefetcher, parallel_map
 from cnet.coding.primitives.varint import decode_varint
 from cnet.coding.segments import Segment, segments_of
 from cnet.errors import BundleError
-from cnet.reconstruction import Local
+from cnet.reconstruction import Reconstruction
 from cnet.symbols import Symbols
 
 Ints = npt.NDArray[np.int32]
@@ -89,7 +89,7 @@ class SegmentDecoder:
         form: how segments are coded.
         codebooks: the centroids; None where weights are not quantized.
         header: names the type of such weights.
-        local: what a weight's place does to its centroid, if anything.
+        reconstruction: what a weight's place does to its centroid, if anything.
     """
 
     segments: Sequence[Segment]
@@ -98,7 +98,7 @@ class SegmentDecoder:
     form: StreamForm
     codebooks: Codebooks | None
     header: Mapping[str, Any]
-    local: Local | None = None
+    reconstruction: Reconstruction | None = None
     _tables: dict[bool, Sequence[Ints]] = field(default_factory=dict, init=False)
 
     @property
@@ -106,9 +106,9 @@ class SegmentDecoder:
         """As in ``SymbolDecoder``."""
         return None if self.codebooks is None else self.codebooks.centroids()
 
-    def with_local(self, local: Local) -> SegmentDecoder:
+    def with_reconstruction(self, reconstruction: Reconstruction) -> SegmentDecoder:
         """As in ``SymbolDecoder``."""
-        return replace(self, local=local)
+        return replace(self, reconstruction=reconstruction)
 
     def values(self, part: slice) -> Floats:
         """As in ``SymbolDecoder``."""
@@ -130,7 +130,7 @@ class SegmentDecoder:
         centroids = self.codebooks.centroids()
         labels = [np.empty(0, np.uint8 if len(centroids) <= 256 else np.uint16)]
         labels += [part.labels for part in parts if part.labels is not None]
-        return Symbols(keep, np.concatenate(labels), centroids, self.local)
+        return Symbols(keep, np.concatenate(labels), centroids, self.reconstruction)
 
     def verify(self) -> None:
         """As in ``SymbolDecoder``."""
@@ -171,7 +171,7 @@ class SegmentDecoder:
 
     def _prepare_vector(self, number: int) -> Callable[[], Floats]:
         decode, start = self.prepare(number), self.segments[number].place.start
-        return lambda: replace(decode()[0], local=self.local).vector(start)
+        return lambda: replace(decode()[0], reconstruction=self.reconstruction).vector(start)
 
     def _read(self, name: str, number: int) -> bytes:
         bounds = self.bounds[name][number]

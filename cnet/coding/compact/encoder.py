@@ -30,7 +30,7 @@ from cnet.coding.primitives.parallel import parallel_map
 from cnet.coding.primitives.varint import encode_varint
 from cnet.coding.segments import SEGMENT_WEIGHTS, segments_of
 from cnet.errors import BundleError
-from cnet.symbols import SymbolParts, Symbols, whole
+from cnet.symbols import Symbols, SymbolSource, load_symbols
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ class Compact(SegmentEncoder):
         return {name: np.frombuffer(stream, np.uint8) for name, stream in streams.items()}, header
 
     def write(
-        self, symbols: SymbolParts, shapes: Shapes, put: Callable[[str, bytes], object]
+        self, symbols: SymbolSource, shapes: Shapes, put: Callable[[str, bytes], object]
     ) -> tuple[dict[str, bytes], dict[str, Any]]:
         """The streams of ``encode``, segment by segment."""
         try_deflated = symbols.weights <= self.limits.deflated
         if try_deflated:
-            symbols = whole(symbols)
+            symbols = load_symbols(symbols)
         network = NetworkSymbols.of(symbols, segments_of(shapes, self.limits.segment), len(shapes))
         huffman = not network.memory and symbols.weights > self.limits.adaptive
         writer = _NetworkWriter(network, StreamForm.HUFFMAN if huffman else StreamForm.ADAPTIVE, put)
@@ -168,7 +168,7 @@ class _NetworkWriter:
     def _write_deflated(self, mask: bytes, labels: bytes) -> tuple[dict[str, bytes], dict[str, Any]]:
         name = ""
         if self.network.codebooks is None:
-            name, values = narrow_exactly(whole(self.network.symbols).centroids)
+            name, values = narrow_exactly(load_symbols(self.network.symbols).centroids)
             labels = encode_varint(len(labels)) + labels + pack_planes(values)
         self.put("mask", mask)
         self.put("labels", labels)

@@ -18,7 +18,7 @@ from cnet.coding.compact.stream_layout import StreamForm
 from cnet.coding.exact_values import candidate_types, restore_values, store_as, stored_type
 from cnet.coding.primitives.byte_planes import pack_planes, unpack_planes
 from cnet.coding.segments import Segment
-from cnet.symbols import SymbolParts, Symbols
+from cnet.symbols import Symbols, SymbolSource
 
 Ints = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
@@ -80,14 +80,14 @@ class NetworkSymbols:
         memory: bits of the state of the trellis that all segments follow, or 0.
     """
 
-    symbols: SymbolParts
+    symbols: SymbolSource
     segments: Sequence[Segment]
     codebooks: Codebooks | None
     tables: Sequence[Ints] = ()
     memory: int = 0
 
     @classmethod
-    def of(cls, symbols: SymbolParts, segments: Sequence[Segment], tensors: int) -> NetworkSymbols:
+    def of(cls, symbols: SymbolSource, segments: Sequence[Segment], tensors: int) -> NetworkSymbols:
         """The symbols of a network of ``tensors`` tensors; as multiples of grids where they follow a trellis."""
         if symbols.clusters is None:
             return cls(symbols, segments, None)
@@ -100,7 +100,7 @@ class NetworkSymbols:
         return cls(symbols, segments, codebooks, codebooks.signed_tables(multiples=False))
 
     def __iter__(self) -> Iterator[SegmentSymbols]:
-        parts = self.symbols.parts(segment.place for segment in self.segments)
+        parts = self.symbols.read(segment.place for segment in self.segments)
         for segment, part in zip(self.segments, parts, strict=True):
             if self.codebooks is None:
                 yield SegmentSymbols(part.keep, np.ones(len(part.centroids), np.int32))
@@ -114,19 +114,19 @@ class NetworkSymbols:
         return SegmentSymbols(keep, np.concatenate([np.empty(0, np.int32), *(part.signed for part in parts)]))
 
 
-def type_of_values(symbols: SymbolParts, segments: Sequence[Segment]) -> str:
+def type_of_values(symbols: SymbolSource, segments: Sequence[Segment]) -> str:
     """Name of the first type that holds all unquantized values of a network exactly."""
     found = candidate_types(symbols.centroids.dtype)
-    for part in symbols.parts(segment.place for segment in segments):
+    for part in symbols.read(segment.place for segment in segments):
         found = [name for name in found if store_as(part.centroids, name) is not None]
         if len(found) == 1:
             break
     return found[0]
 
 
-def packed_values(symbols: SymbolParts, segments: Sequence[Segment], name: str) -> Iterator[bytes]:
+def packed_values(symbols: SymbolSource, segments: Sequence[Segment], name: str) -> Iterator[bytes]:
     """The unquantized values of one segment after the other, as byte planes of the type called ``name``."""
-    for part in symbols.parts(segment.place for segment in segments):
+    for part in symbols.read(segment.place for segment in segments):
         values = store_as(part.centroids, name)
         if values is None:
             raise ValueError(f"values: {name} does not hold all of them. Give the same symbols at each pass.")

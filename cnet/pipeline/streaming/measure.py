@@ -81,7 +81,7 @@ def measure_bundle(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, dic
     """
     vector, clusters = symbols.pruned.vector, symbols.clusters
     total, layers = Tally(clusters), {name: Tally(clusters) for name in vector.weights.compressible}
-    rows = zip(vector.read(_tensor_slices(vector.weights)), symbols.parts(_tensor_slices(vector.weights)), strict=True)
+    rows = zip(vector.read(_tensor_slices(vector.weights)), symbols.read(_tensor_slices(vector.weights)), strict=True)
     for name, layer in layers.items():
         dtype, _ = bundle.described(name)
         for chunk in bundle.chunks(name):

@@ -66,7 +66,7 @@ class StreamedPruning:
 
 @dataclass(frozen=True, eq=False)
 class StreamedSymbols:
-    """The symbols of a pruned network, as ``cnet.symbols.SymbolParts`` describes them.
+    """The symbols of a pruned network, as ``cnet.symbols.SymbolSource`` describes them.
 
     Attributes:
         pruned: the pruned network.
@@ -101,11 +101,11 @@ class StreamedSymbols:
         return self.codebook.centroids
 
     @property
-    def local(self) -> None:
+    def reconstruction(self) -> None:
         """None: a weight decodes to its centroid, wherever it lies."""
 
-    def parts(self, cuts: Iterable[slice]) -> Iterator[Symbols]:
+    def read(self, slices: Iterable[slice]) -> Iterator[Symbols]:
         """The symbols of slices that cover w_net from its start."""
-        for mask, values in self.pruned.read(cuts):
+        for mask, values in self.pruned.read(slices):
             labels = self.codebook.assign_labels(values)
             yield Symbols(mask, labels, values if labels is None else self.codebook.centroids)

@@ -62,7 +62,7 @@ class SharedCentroids(FrozenWeights):
     def __init__(self, weights: Sequence[Tensor], symbols: Symbols) -> None:
         if symbols.labels is None:
             raise ValueError("symbols: without labels there are no centroids to train. Quantize to labels first.")
-        if symbols.local is not None and not isinstance(symbols.local, Dither):
+        if symbols.reconstruction is not None and not isinstance(symbols.reconstruction, Dither):
             raise ValueError("symbols: every row scales its centroids. Freeze them (``freeze_centroids``) instead.")
         super().__init__(weights)
         self._sizes = [weight.numel() for weight in weights]
@@ -75,7 +75,9 @@ class SharedCentroids(FrozenWeights):
         self._members = torch.from_numpy(members).to(device, torch.float32)
         self._sums = LabelSums(index, count, device)
         self._centroids = Parameter(torch.from_numpy(symbols.centroids.astype(np.float32)).to(device))
-        self._dither = None if symbols.local is None else _dither_vector(symbols.local, symbols.keep).to(device)
+        self._dither = (
+            None if symbols.reconstruction is None else _dither_vector(symbols.reconstruction, symbols.keep).to(device)
+        )
         self.after_step()
 
     def parameters(self, module: torch.nn.Module) -> list[Parameter]:
@@ -181,14 +183,14 @@ def symbols_digest(symbols: Symbols) -> str:
     """SHA-256, hex, of mask, labels, centroids, and what changes centroids locally."""
     labels = [] if symbols.labels is None else [symbols.labels]
     values = arrays.digest([np.packbits(symbols.keep), *labels, symbols.centroids])
-    return hashlib.sha256(repr((values, symbols.local)).encode()).hexdigest()
+    return hashlib.sha256(repr((values, symbols.reconstruction)).encode()).hexdigest()
 
 
 def _dither_vector(dither: Dither, keep: npt.NDArray[np.bool_]) -> Tensor:
     """The dither of each weight, 0 where the mask ``keep``, bool, shape (n,), prunes it; float32, shape (n,)."""
     flat = np.zeros(len(keep), np.float32)
     kept = np.flatnonzero(keep)
-    flat[kept] = dither.numbers(kept)
+    flat[kept] = dither.values_at(kept)
     return torch.from_numpy(flat)
 
 

@@ -80,8 +80,8 @@ def test_dithered_and_scaled_weights_have_the_errors_that_they_should(tmp_path: 
     }
     errors = {name: measures.mse(vector, symbols.vector()) for name, symbols in made.items()}
 
-    assert isinstance(made["dither"].local, Dither)
-    assert errors["dither"] == pytest.approx(made["dither"].local.step ** 2 / 12, rel=0.01)
+    assert isinstance(made["dither"].reconstruction, Dither)
+    assert errors["dither"] == pytest.approx(made["dither"].reconstruction.step ** 2 / 12, rel=0.01)
     assert errors["channel"] < errors["layer"] / 3
     for symbols in made.values():
         assert_same_bits(bundled(tmp_path / "b.npz", resnet, symbols).weights(), resnet.with_vector(symbols.vector()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cnet.reconstruction import Dither, Scales, rows_of
+from cnet.reconstruction import Dither, Scales, row_sizes
 
 SPLITMIX64 = (
     *(6457827717110365317, 3203168211198807973, 9817491932198370423),
@@ -16,7 +16,7 @@ SPLITMIX64 = (
 
 def test_dither_is_the_documented_generator() -> None:
     """The upper 24 bits of the reference's outputs, centred and to the bit."""
-    numbers = Dither(1234567, 2.0**25).numbers(np.arange(5))
+    numbers = Dither(1234567, 2.0**25).values_at(np.arange(5))
 
     assert numbers.tolist() == [2 * (output >> 40) + 1 - 2**24 for output in SPLITMIX64]
 
@@ -25,7 +25,7 @@ def test_dither_is_the_documented_generator() -> None:
 def test_dither_is_uniform_over_a_cell(seed: int) -> None:
     """Within half a step; mean 0, variance step^2 / 12 and flat counts, each within four standard deviations."""
     step, count = 0.3, 200_000
-    numbers = Dither(seed, step).numbers(np.arange(count))
+    numbers = Dither(seed, step).values_at(np.arange(count))
     counts, _ = np.histogram(numbers, 40, (-step / 2, step / 2))
     expected = count / 40
 
@@ -37,8 +37,8 @@ def test_dither_is_uniform_over_a_cell(seed: int) -> None:
 
 def test_neighbours_have_nothing_in_common() -> None:
     """Correlations with the next numbers, and with those of the next seed, are noise."""
-    numbers = Dither(3, 1.0).numbers(np.arange(100_000))
-    others = [np.roll(numbers, shift) for shift in (1, 2, 3, 64)] + [Dither(4, 1.0).numbers(np.arange(100_000))]
+    numbers = Dither(3, 1.0).values_at(np.arange(100_000))
+    others = [np.roll(numbers, shift) for shift in (1, 2, 3, 64)] + [Dither(4, 1.0).values_at(np.arange(100_000))]
 
     assert all(abs(np.corrcoef(numbers, other)[0, 1]) < 4 / np.sqrt(100_000) for other in others)
 
@@ -46,28 +46,28 @@ def test_neighbours_have_nothing_in_common() -> None:
 def test_dither_of_a_place_does_not_need_those_before_it() -> None:
     """Any places in any order have the numbers that they have among all."""
     dither, places = Dither(5, 0.1), np.array([70, 3, 2**40, 3])
-    everything = dither.numbers(np.arange(100))
+    everything = dither.values_at(np.arange(100))
 
-    assert dither.numbers(places)[[0, 1, 3]].tolist() == everything[[70, 3, 3]].tolist()
-    assert abs(dither.numbers(places)[2]) < 0.05
+    assert dither.values_at(places)[[0, 1, 3]].tolist() == everything[[70, 3, 3]].tolist()
+    assert abs(dither.values_at(places)[2]) < 0.05
 
 
 def test_dither_is_taken_off_and_rounded_once() -> None:
     """The exact difference in float64, as float32."""
     values, places, dither = np.float32([0.1, -0.3]), np.array([4, 9]), Dither(0, 0.25)
 
-    applied = dither.applied(values, places)
+    applied = dither.apply(values, places)
 
     assert applied.dtype == np.float32
-    assert applied.tolist() == (values.astype(np.float64) - dither.numbers(places)).astype(np.float32).tolist()
+    assert applied.tolist() == (values.astype(np.float64) - dither.values_at(places)).astype(np.float32).tolist()
 
 
 def test_rows_follow_the_first_axis() -> None:
     """A scalar is a row, and what has no weights has no rows, however long an axis is."""
     shapes: list[tuple[int, ...]] = [(2, 3, 2), (), (2**50, 0), (0, 4), (3,)]
 
-    assert rows_of(shapes).tolist() == [6, 6, 1, 1, 1, 1]
-    assert rows_of([]).tolist() == []
+    assert row_sizes(shapes).tolist() == [6, 6, 1, 1, 1, 1]
+    assert row_sizes([]).tolist() == []
 
 
 def test_factors_are_those_of_the_places_rows() -> None:
@@ -75,4 +75,4 @@ def test_factors_are_those_of_the_places_rows() -> None:
     scales = Scales(np.float32([2, 10, 0.5]), np.array([3, 1, 2]))
     places = np.array([0, 2, 3, 4, 5])
 
-    assert scales.applied(np.ones(5, np.float32), places).tolist() == [2, 2, 10, 0.5, 0.5]
+    assert scales.apply(np.ones(5, np.float32), places).tolist() == [2, 2, 10, 0.5, 0.5]

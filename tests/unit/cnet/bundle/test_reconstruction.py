@@ -62,7 +62,7 @@ def test_every_weight_comes_back(tmp_path: Path, encoder: str, kind: str, types:
     bundle.verify()
     assert bundle.weights().vector().tobytes() == weights.with_vector(symbols.vector()).vector().tobytes()
     assert bundle.symbols().vector().tobytes() == symbols.vector().tobytes()
-    assert type(bundle.symbols().local) is type(symbols.local)
+    assert type(bundle.symbols().reconstruction) is type(symbols.reconstruction)
 
 
 def test_a_reader_needs_numpy_and_the_specification_alone(tmp_path: Path) -> None:
@@ -198,4 +198,4 @@ def test_dither_is_as_it_was_given(tmp_path: Path) -> None:
     symbols = Symbols(np.ones(71, bool), np.zeros(71, np.uint8), np.array([0.1]), Dither(2**64 - 1, 0.1 + 2**-54))
     write_bundle(tmp_path / "b.npz", weights, symbols, ENCODERS.create("compact"))
 
-    assert open_bundle(tmp_path / "b.npz").symbols().local == symbols.local
+    assert open_bundle(tmp_path / "b.npz").symbols().reconstruction == symbols.reconstruction

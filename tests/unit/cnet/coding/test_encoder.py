@@ -33,7 +33,7 @@ def test_unquantized_symbols_have_no_centroids() -> None:
 def test_a_place_changes_the_values() -> None:
     """A dither is taken off each weight."""
     symbols = random_symbols(SHAPES, 16, 1.0, 1)
-    changed = DecodedSymbols(symbols).with_local(Dither(3, 0.5)).values(slice(0, 600))
+    changed = DecodedSymbols(symbols).with_reconstruction(Dither(3, 0.5)).values(slice(0, 600))
 
     assert 0 < np.max(np.abs(changed - symbols.vector())) < 0.25
 

@@ -64,7 +64,7 @@ def test_accuracy_is_that_of_the_net_in_the_file(tmp_path: Path, name: str) -> N
 
     for point, path in zip(outcome.points, outcome.bundles, strict=True):
         assert trainer.evaluate(open_bundle(path).weights()).accuracy == point.accuracy
-        assert isinstance(open_bundle(path).symbols().local, Dither) == (name == "universal")
+        assert isinstance(open_bundle(path).symbols().reconstruction, Dither) == (name == "universal")
 
 
 def test_sensitivity_makes_the_harm_to_the_loss_smaller(tmp_path: Path) -> None:

@@ -129,8 +129,8 @@ def test_channels_share_whole_numbers() -> None:
     quantizer = QUANTIZERS.create("uniform", scope="channel")
     symbols = quantizer.symbols(values.astype(np.float32).reshape(-1), np.ones(300_000, np.bool_), 256, [(1000, 300)])
 
-    assert isinstance(symbols.local, Scales)
-    assert symbols.local.factors.shape == (1000,)
+    assert isinstance(symbols.reconstruction, Scales)
+    assert symbols.reconstruction.factors.shape == (1000,)
     assert symbols.centroids.tolist() == [*range(-128, 0), *range(1, 129)]
 
 
@@ -147,8 +147,8 @@ def test_any_channels_give_valid_symbols(numbers: list[float], scale: float, dty
     quantizer = QUANTIZERS.create("uniform", bits=(bits,), scope="channel")
     symbols = quantizer.symbols(values, keep, 2**bits, [(3, 2), (), (0, 2), (1, 4), (1, 1)])
 
-    assert isinstance(symbols.local, Scales)
-    assert np.all(np.isfinite(symbols.local.factors) & (symbols.local.factors > 0))
+    assert isinstance(symbols.reconstruction, Scales)
+    assert np.all(np.isfinite(symbols.reconstruction.factors) & (symbols.reconstruction.factors > 0))
     assert np.array_equal(np.unique(symbols.labels), np.arange(len(symbols.centroids)))
     assert np.all(np.isfinite(symbols.vector()))
     assert np.array_equal(np.sign(symbols.vector()), np.sign(np.where(keep, values, 0)))

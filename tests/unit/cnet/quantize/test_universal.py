@@ -74,9 +74,9 @@ def test_dither_is_the_papers_formula() -> None:
     """It is step * round((w + v) / step) - v, v being uniform over the cell from 0 to the step."""
     values = np.random.default_rng(1).normal(size=5000)
     symbols = quantized(values, step=0.4, seed=9)
-    assert isinstance(symbols.local, Dither)
-    step = symbols.local.step
-    shifted = symbols.local.numbers(np.arange(5000)) + step / 2
+    assert isinstance(symbols.reconstruction, Dither)
+    step = symbols.reconstruction.step
+    shifted = symbols.reconstruction.values_at(np.arange(5000)) + step / 2
 
     expected = step * np.rint((values + shifted) / step) - shifted
     np.testing.assert_allclose(symbols.vector(), expected, atol=1e-12)
@@ -99,7 +99,7 @@ def test_lattice_without_dither_is_the_multiples_of_the_step() -> None:
     symbols = quantized(values, step=0.7, dither=False)
     step = np.float32(0.35 * rms(values)) * np.float32(2)
 
-    assert symbols.local is None
+    assert symbols.reconstruction is None
     np.testing.assert_allclose(symbols.vector(), np.rint(values / step) * step, rtol=1e-6)
     assert 0 < symbols.sparsity == np.mean(symbols.vector() == 0)
 

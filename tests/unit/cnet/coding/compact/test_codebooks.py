@@ -46,7 +46,7 @@ def test_labels_come_back_from_signed_integers(shared: bool) -> None:
     made = symbols(shared=shared)
     codebooks = Codebooks.of(made, SEGMENTS, 3)
     tables = codebooks.signed_tables(multiples=False)
-    parts = made.parts(segment.place for segment in SEGMENTS)
+    parts = made.read(segment.place for segment in SEGMENTS)
     for segment, part in zip(SEGMENTS, parts, strict=True):
         signed = codebooks.to_signed(part, segment, tables)
         assert np.abs(signed).max() <= 3

@@ -208,7 +208,7 @@ def test_dither_stays_while_centroids_move() -> None:
         net, symbols, TrainingStage("centroids", small_training(optimizer=SETTINGS[0]))
     )
     on_train = replace(trainer, dataset=replace(trainer.dataset, x_test=trainer.dataset.x_train))
-    assert moved.local == symbols.local
+    assert moved.reconstruction == symbols.reconstruction
     assert moved.labels is not None
     assert not np.array_equal(moved.centroids, symbols.centroids)
     assert np.array_equal(tuned.vector(), moved.vector())
