@@ -1,9 +1,10 @@
-"""How good a job is that names nothing but net, data, epochs and sparsity: its recipe beside others.
+"""Accuracy and size that the default recipe reaches, compared with other recipes.
 
     python benchmarks/recipe.py [--architecture lenet300_100] [--seeds 3] [--epochs 10]
 
-On the built-in data set digits: one baseline, then each recipe with the same epochs at 90, 95 and 98 % sparsity and 16
-clusters. Accuracies are those of the decoded bundle, means over seeds of fine-tuning, pruning and recovery.
+A job that names only network, data set, epochs and sparsity uses the default recipe. All recipes start from one
+baseline on the built-in data set digits and use the same epochs, at 90, 95 and 98 % sparsity and 16 clusters.
+Accuracies are those of the decoded bundles, averaged over seeds of fine-tuning, pruning and recovery.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ def _digits() -> Dataset:
 
 
 def on_digits(spec: dict[str, Any], weights: Weights | None) -> tuple[Outcome, Weights]:
-    """The outcome, and the first point's net."""
+    """Run a job on digits; return its outcome and the weights of its first point."""
     with tempfile.TemporaryDirectory() as folder:
         outcome = run(JobSpec.parse(spec), Inputs(weights, _digits(), Path(folder)), SilentRunObserver())
         return outcome, open_bundle(outcome.bundles[0]).weights()
 
 
 def baseline(architecture: str) -> tuple[float, Weights]:
-    """A net trained from scratch, and its accuracy."""
+    """Train a network from scratch; return its accuracy in percent and its weights."""
     spec = {
         "architecture": {"name": architecture},
         "dataset": "digits",
@@ -67,7 +68,7 @@ def baseline(architecture: str) -> tuple[float, Weights]:
 
 
 def measure(recipe: dict[str, Any], options: argparse.Namespace, weights: Weights) -> list[list[tuple[float, int]]]:
-    """Accuracy and bytes: a row each seed, in it one pair each sparsity."""
+    """Accuracy in percent and bytes: a row for each seed, with a pair for each sparsity."""
     rows = []
     for seed in range(options.seeds):
         training = {"epochs": options.epochs, "seed": seed, "device": "cpu", **recipe.get("training", {})}

@@ -1,14 +1,14 @@
-"""What the compressibility loss costs: time of a training step with it, without it, and written naively.
+"""Time of a training step with the compressibility loss, without it, and with the loss written naively.
 
     python benchmarks/training.py [--architecture resnet32] [--batch-size 128] [--rounds 20] [--precision bfloat16]
         [--no-replay] [--compile]
 
-All variants take turns in one process, step by step, each on a net of its own, so that whatever else the machine does
-hits them alike; what is reported is the median of each, and the median over the rounds of the quotient with the plain
-step of the same round. Before anything is timed, value and gradient of the naive form are held against the product's,
-and on a GPU weights that replayed steps made against weights of steps that were run. Steps are those of the product's
-own loop, with its optimizer, its checks and its counting. Images are random, of CIFAR-10's shape. Each net takes steps
-until some in a row compiled and recorded nothing new, before any step counts.
+All variants take turns in one process, step by step, each on a network of its own, so that other work on the machine
+affects them alike. The report has the median of each variant, and the median over the rounds of the ratio to the plain
+step of the same round. Before any step is timed, value and gradient of the naive form are compared with those of the
+product, and on a GPU the weights after replayed steps with those after steps that were run. The steps are those of the
+training loop itself, with its optimizer, checks and counts. Images are random and have the shape of CIFAR-10. Each
+network takes steps until several in a row compile and record nothing new; only then are steps timed.
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ VARIANTS: dict[str, Method | None] = {
 }
 
 
-class Notes(SilentObserver):
-    """Keeps what is logged: why steps are not replayed, where they are not."""
+class LogLines(SilentObserver):
+    """Collects the log, which says why steps are not replayed where they are not."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
 
     def log(self, message: str) -> None:
-        """Keep it, once."""
+        """Collect the message, once."""
         if message not in self.lines:
             self.lines.append(message)
 
@@ -114,10 +114,10 @@ class Stepper:
 
 
 def _compiled_forward(module: torch.nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
-    """The module's forward as one graph.
+    """The module's forward pass, compiled as one graph.
 
-    ``module.compile()`` would not do: the net is a ``nn.Sequential``, whose own code torch does not trace from, so that
-    each block becomes a graph for itself, and blocks of other channels make them graphs of unknown shape.
+    ``module.compile()`` does not suffice: PyTorch does not trace the code of ``nn.Sequential`` itself, so that each
+    block becomes a graph of its own, and blocks with other numbers of channels make them graphs of unknown shape.
     """
     forward = module.forward
 
@@ -129,7 +129,7 @@ def _compiled_forward(module: torch.nn.Module) -> Callable[[torch.Tensor], torch
 
 
 def _clock(device: torch.device) -> Callable[[], float]:
-    """The process's own time where it has one thread to compute with, so that others on the machine do not count."""
+    """The clock: the process's own time if it computes with one thread, so that other processes do not count."""
     alone = device.type == "cpu" and torch.get_num_threads() == 1
     return time.process_time if alone else time.perf_counter
 
@@ -140,7 +140,7 @@ def _wait(device: torch.device) -> None:
 
 
 def check(stepper: Stepper) -> float:
-    """Largest relative difference between the gradients of the naive loss and the product's; raises where large."""
+    """Largest relative difference of the gradients of naive loss and product; AssertionError where it is large."""
     weights = stepper.weights
     gradients, values = [], []
     for name in ("cnet", "concatenated"):
@@ -157,7 +157,7 @@ def check(stepper: Stepper) -> float:
 
 
 def check_replay(trainer: Trainer) -> float | None:
-    """Largest difference of weights after replayed steps and steps that were run, by the largest weight, on a GPU."""
+    """Largest difference of weights after replayed and after run steps, by the largest weight; None on a CPU."""
     if trainer.device.type != "cuda" or trainer.graph_recorder is no_recorder:
         return None
     ended = []
@@ -172,7 +172,7 @@ def check_replay(trainer: Trainer) -> float | None:
 
 
 def warm(stepper: Stepper, rows: slice, steps: int) -> int:
-    """Take steps until so many in a row compiled nothing; how many graphs were compiled."""
+    """Take steps until so many in a row compile nothing; return the number of compiled graphs."""
     first = compiled = _compiled()
     quiet = 0
     while quiet < steps:
@@ -188,9 +188,9 @@ def _compiled() -> int:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """The figures of one setting."""
-    notes = Notes()
-    trainer = _trainer(options, notes)
+    """Measure the figures of one setting."""
+    log = LogLines()
+    trainer = _trainer(options, log)
     steppers = {name: Stepper(trainer, method, compiled=options.compile) for name, method in VARIANTS.items()}
     difference = check(steppers["plain"])
     replayed = check_replay(trainer)
@@ -199,25 +199,25 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     names = list(steppers)
     for index in range(options.rounds):
         first = (index % 4) * options.batch_size
-        for name in names[index % 3 :] + names[: index % 3]:  # nobody always comes after the same
+        for name in names[index % 3 :] + names[: index % 3]:  # no variant always follows the same other
             times[name].append(steppers[name](slice(first, first + options.batch_size)))
     for stepper in steppers.values():
         assert all(bool(w.isfinite().all()) for w in stepper.weights.values())
     return {
         "milliseconds": {name: 1000 * statistics.median(row) for name, row in times.items()},
-        "against_plain": {name: _quotient(row, times["plain"]) for name, row in times.items()},
+        "against_plain": {name: _median_ratio(row, times["plain"]) for name, row in times.items()},
         "gradient_difference": difference,
         "replay_difference": replayed,
         "compiled_graphs": graphs,
-        "notes": notes.lines,
+        "notes": log.lines,
     }
 
 
-def _quotient(row: list[float], plain: list[float]) -> float:
+def _median_ratio(row: list[float], plain: list[float]) -> float:
     return statistics.median(one / other for one, other in zip(row, plain, strict=True))
 
 
-def _trainer(options: argparse.Namespace, notes: Notes) -> Trainer:
+def _trainer(options: argparse.Namespace, log: LogLines) -> Trainer:
     rng = np.random.default_rng(0)
     count = 4 * options.batch_size
     x = rng.integers(0, 256, (count, 3, 32, 32), dtype=np.uint8)
@@ -231,7 +231,7 @@ def _trainer(options: argparse.Namespace, notes: Notes) -> Trainer:
     dataset = Dataset(x, y, x[:16], y[:16])
     network = ArchitectureBuilder.for_dataset(ARCHITECTURES.create(options.architecture), dataset)
     recorder = cuda_graph_recorder if options.replay else no_recorder
-    return Trainer(network, dataset, training, observer=notes, graph_recorder=recorder)
+    return Trainer(network, dataset, training, observer=log, graph_recorder=recorder)
 
 
 def table(options: argparse.Namespace, figures: dict[str, Any]) -> str:
@@ -251,7 +251,7 @@ def table(options: argparse.Namespace, figures: dict[str, Any]) -> str:
             f"Replayed steps differ from run ones by {figures['replay_difference']:.1e} of the largest weight."
         )
     if options.compile:
-        notes.append(f"Graphs compiled for all nets: {figures['compiled_graphs']}.")
+        notes.append(f"Graphs compiled for all networks: {figures['compiled_graphs']}.")
     notes += figures["notes"]
     head = ["| step | ms, median | against plain, median |", "|---|---|---|"]
     return "\n".join([heading, "", *head, *rows, "", *notes])
@@ -272,7 +272,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--architecture", default="resnet32", choices=ARCHITECTURES.names())
     parser.add_argument("--batch-size", type=int, default=128)
     parser.add_argument("--rounds", type=int, default=20, help="timed steps of each variant")
-    parser.add_argument("--warmup", type=int, default=3, help="quiet steps of each variant before those")
+    parser.add_argument("--warmup", type=int, default=3, help="steps of each variant before them that compile nothing")
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"))
     parser.add_argument(
@@ -281,7 +281,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         default=True,
         help="on a GPU, record steps as CUDA graphs, as the product does",
     )
-    parser.add_argument("--compile", action="store_true", help="put the nets through torch.compile")
+    parser.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON, not as a table")
     return parser.parse_args(arguments)
 

@@ -1,4 +1,4 @@
-"""A data set and settings so small that a training takes a fraction of a second."""
+"""A data set, settings and a trainer so small that a training takes a fraction of a second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cnet.weights import Weights
 
 
 def small_dataset(images: int = 64, *, channels: int = 1, side: int = 8, classes: int = 4) -> Dataset:
-    """Noisy images with one bright quarter or edge a class; the same at each call."""
+    """A data set of noisy images in which the class decides which part is bright; the same at each call."""
     random = np.random.default_rng(7)
     y = np.arange(images, dtype=np.int64) % classes
     x = random.integers(0, 90, (images, channels, side, side), dtype=np.uint8)
@@ -29,7 +29,7 @@ def small_dataset(images: int = 64, *, channels: int = 1, side: int = 8, classes
 
 
 def small_training(**given: Any) -> Training:
-    """Three epochs of batches of ten with Adam, but for what is given."""
+    """Settings of three epochs of batches of ten with Adam; ``given`` replaces settings."""
     return Training(**{"epochs": 3, "batch_size": 10, "optimizer": Optimizer(learning_rate=0.003), **given})
 
 
@@ -42,7 +42,7 @@ def small_trainer(architecture: str | Architecture = "lenet300_100", **given: An
 
 
 def coarse(weights: Weights) -> Symbols:
-    """Half of the weights pruned, the others rounded to eight values."""
+    """Symbols that prune half of the weights and round the others to eight values."""
     vector = weights.vector()
     keep = np.abs(vector) > np.median(np.abs(vector))
     edges = np.quantile(vector[keep], np.arange(1, 8) / 8)
@@ -60,7 +60,7 @@ def same_bits(one: Weights, two: Weights) -> bool:
 
 
 class Recorder(SilentObserver):
-    """Keeps metrics and log lines, and asks to stop after so many metrics."""
+    """An observer that records metrics and log lines, and asks to stop after so many metrics."""
 
     def __init__(self, stop_after: int | None = None) -> None:
         self.metrics: list[dict[str, Any]] = []
@@ -68,13 +68,13 @@ class Recorder(SilentObserver):
         self._stop_after = stop_after
 
     def metric(self, values: dict[str, Any]) -> None:
-        """Keep it."""
+        """Record the metrics."""
         self.metrics.append(values)
 
     def log(self, message: str) -> None:
-        """Keep it."""
+        """Record the line."""
         self.lines.append(message)
 
     def should_stop(self) -> bool:
-        """Whether enough metrics have come."""
+        """Whether enough metrics were recorded."""
         return self._stop_after is not None and len(self.metrics) >= self._stop_after

@@ -1,10 +1,10 @@
-"""The compressibility loss L(w) = ‖w‖₁ / ‖w‖₂ and its gradient, over tensors that are never concatenated.
+"""The compressibility loss L(w) = ‖w‖₁ / ‖w‖₂ and its gradient, over several tensors that are never concatenated.
 
-Sums over the parts, in float64, give value and gradient, so a net is neither copied nor held twice. The gradient is
-the paper's eq. 2, written as (sign(w) - w / c) / ‖w‖₂ with c = ‖w‖₂² / ‖w‖₁, the magnitude of theorem 1: no power
-of a norm appears, so weights as small as 1e-38 or as large as 1e38 stay within range. Nothing waits for the device,
-and nothing is copied to it, so that all of it can be recorded in a CUDA graph. ``value_and_gradient`` is what a
-training step uses: without autograd a net costs a dozen launches instead of some for each tensor.
+Value and gradient are computed from float64 sums over the tensors, so that the weights are neither copied nor held
+twice. The gradient is the paper's eq. 2, written as (sign(w) - w / c) / ‖w‖₂ with c = ‖w‖₂² / ‖w‖₁, the magnitude of
+theorem 1: no power of a norm appears, so that weights as small as 1e-38 or as large as 1e38 stay within range. No
+operation waits for the device or copies anything to it, so that a CUDA graph can record all of them. A training step
+uses ``value_and_gradient``: without autograd a network costs a dozen launches instead of some for each tensor.
 """
 
 from __future__ import annotations
@@ -21,54 +21,59 @@ _TINY = torch.finfo(torch.float64).tiny
 
 
 def compressibility(weights: Sequence[Tensor]) -> Tensor:
-    """L(w_net) of eq. alt2: ``weights`` count as one vector.
+    """L(w_net), eq. alt2: the loss of all ``weights`` taken as one vector.
 
     Args:
-        weights: floating-point tensors of any shapes and types on one device.
+        weights: floating-point tensors of any shape and type, on one device.
 
     Returns:
-        A scalar, float32 (float64 where a weight is float64), between 1 and √n; 0, with a gradient of zeros, where
-        every weight is zero or there is none. It can be differentiated once.
+        A scalar, float32 (float64 if a tensor is float64), between 1 and √n, which can be differentiated once. It is 0,
+        with a gradient of zeros, if every weight is zero or there is no weight.
 
     """
     if not weights:
         return torch.zeros(())
-    return cast(Tensor, _NetWide.apply(*weights))  # type: ignore[no-untyped-call]
+    return cast(Tensor, _NetworkWideLoss.apply(*weights))  # type: ignore[no-untyped-call]
 
 
 @torch.no_grad()
 def value_and_gradient(weights: Sequence[Tensor], strength: float) -> tuple[Tensor, list[Tensor]]:
-    """``strength`` L(w_net), and its gradient: what autograd makes of ``compressibility``, without autograd.
+    """``strength`` times L(w_net) and its gradient, computed without autograd.
 
     Args:
         weights: as in ``compressibility``.
         strength: λ.
 
     Returns:
-        A scalar of that function's type, and for each weight a fresh tensor of its shape and type.
+        A scalar of the type that ``compressibility`` returns, and a new tensor of the shape and type of each tensor.
 
     """
     if not weights:
         return torch.zeros(()), []
-    value, two = _net(weights)
+    value, two = _loss_and_norm(weights)
     gradients = _gradients(weights, two.reciprocal() * -strength, two / value)
     return (value * strength).to(_result_type(weights)), gradients
 
 
 def layerwise(weights: Sequence[Tensor], strengths: Sequence[float]) -> Tensor:
-    """Σ λᵢ L(wᵢ) of eq. alt1: each tensor is a layer of its own, with the strength at the same place.
+    """Σ λᵢ L(wᵢ), eq. alt1: the weighted sum of the losses of single tensors.
 
-    Same types, range and conventions as ``compressibility``.
+    Types and the result for zeros are as in ``compressibility``.
+
+    Args:
+        weights: the tensors wᵢ, as in ``compressibility``.
+        strengths: the strengths λᵢ in the same order.
+
     """
     if not weights:
         return torch.zeros(())
-    return cast(Tensor, _LayerWise.apply(tuple(strengths), *weights))  # type: ignore[no-untyped-call]
+    return cast(Tensor, _LayerWiseLoss.apply(tuple(strengths), *weights))  # type: ignore[no-untyped-call]
 
 
-class _NetWide(torch.autograd.Function):
+class _NetworkWideLoss(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, *weights: Tensor) -> Tensor:
-        value, two = _net(weights)
+        value, two = _loss_and_norm(weights)
         ctx.save_for_backward(value, two, *weights)
         return value.to(_result_type(weights))
 
@@ -79,7 +84,7 @@ class _NetWide(torch.autograd.Function):
         return tuple(_gradients(weights, -outer.to(torch.float64) / two, two / value))
 
 
-class _LayerWise(torch.autograd.Function):
+class _LayerWiseLoss(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, strengths: tuple[float, ...], *weights: Tensor) -> Tensor:
         ones, twos = _norms(weights)
@@ -101,15 +106,15 @@ class _LayerWise(torch.autograd.Function):
         return (None, *gradients)
 
 
-def _net(weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """L and ‖w‖₂ of the whole net, float64 scalars; of zeros 0 and the least number that can be divided by."""
+def _loss_and_norm(weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+    """L and ‖w‖₂ of all tensors, float64 scalars; if all weights are zero, 0 and the smallest normal number."""
     ones, twos = _norms(weights)
     two = torch.linalg.vector_norm(twos).clamp_(min=_TINY)
     return ones.sum() / two, two
 
 
 def _norms(weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-    """Sum of magnitudes and Euclidean norm of each tensor, float64, shape (tensors,) each."""
+    """The l1 and the l2 norm of each tensor, each of shape (tensors,), float64."""
     parts = list(weights)
     ones = torch._foreach_norm(parts, 1, dtype=torch.float64)
     twos = torch._foreach_norm(parts, 2, dtype=torch.float64)
@@ -118,14 +123,14 @@ def _norms(weights: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
 
 
 def _times(values: Tensor, factors: Sequence[float]) -> Tensor:
-    """Entry by entry; the factors reach the device with the launch, a copy of their own would have to wait."""
+    """Entrywise product, shape (k,); the launch carries the factors, so that no copy to the device is needed."""
     return torch.stack(torch._foreach_mul(list(values.unbind()), list(factors)))
 
 
 def _gradients(weights: Sequence[Tensor], scale: Tensor, critical: Tensor) -> list[Tensor]:
-    """``scale`` (w / critical - sign(w)), one tensor a weight, in its type; computed in float32 at the least.
+    """``scale`` times (w / critical - sign(w)) for each tensor w, in its type; computed in float32 or float64.
 
-    ``critical`` is the magnitude c of theorem 1, and infinite where all weights are zero.
+    ``critical`` is the magnitude c of theorem 1, infinite if all weights are zero.
     """
     wide = [weight.float() if weight.dtype in _HALF else weight for weight in weights]
     dtype = _result_type(wide)
@@ -136,7 +141,7 @@ def _gradients(weights: Sequence[Tensor], scale: Tensor, critical: Tensor) -> li
 
 
 def _within(scalar: Tensor, dtype: torch.dtype) -> Tensor:
-    """A float64 scalar in ``dtype``, saturated: out of range is the largest number, not infinity."""
+    """A float64 scalar in ``dtype``; a value out of range becomes the largest number, not infinity."""
     limit = torch.finfo(dtype).max
     return scalar.clamp(-limit, limit).to(dtype)
 

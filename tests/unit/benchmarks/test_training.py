@@ -1,4 +1,4 @@
-"""The benchmark of the training step runs, and would notice a wrong loss."""
+"""The benchmark of the training step runs, and notices a wrong loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SMALL = ["--architecture", "lenet300_100", "--batch-size", "4", "--rounds", "2",
 
 
 def test_it_prints_a_table_and_json() -> None:
-    """Each variant has a row, the plain one is the measure."""
+    """There is a row for each variant, relative to the plain one."""
     lines: list[str] = []
     training.main(SMALL, lines.append)
     training.main([*SMALL, "--json"], lines.append)
@@ -27,7 +27,7 @@ def test_it_prints_a_table_and_json() -> None:
 
 
 class Wrong(Method):
-    """A loss that is half as large as it should be."""
+    """A method whose loss is half as large as it should be."""
 
     name: Literal["wrong"] = "wrong"
 
@@ -48,7 +48,7 @@ class WrongHooks(MethodHooks):
 
 
 def test_a_wrong_loss_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before anything is timed."""
+    """It is an error before any step is timed."""
     monkeypatch.setitem(training.VARIANTS, "cnet", Wrong())
     with pytest.raises(AssertionError):
         training.main(SMALL, list[str]().append)

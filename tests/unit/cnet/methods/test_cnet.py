@@ -1,4 +1,4 @@
-"""The methods cnet and none: what a user may say, and the strength that follows."""
+"""The methods cnet and none: their parameters, the strength that follows, and the penalty."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cnet.methods.losses.compressibility import compressibility
 
 
 def method(**given: Any) -> Cnet:
-    """From the JSON form."""
+    """The method given in its JSON form."""
     return Cnet.model_validate({"name": "cnet", **given})
 
 
@@ -26,7 +26,7 @@ WEIGHTS = {
 
 
 def test_default_is_a_small_strength_with_decay() -> None:
-    """The same in each epoch, so that it does not depend on their number; written out in the JSON form."""
+    """It is the same in each epoch, and the JSON form writes it out."""
     default = METHODS.create("cnet")
     assert [default.strength(epoch) for epoch in (0, 999)] == [0.005, 0.005]
     written = default.model_dump(by_alias=True, exclude_none=True)
@@ -36,19 +36,19 @@ def test_default_is_a_small_strength_with_decay() -> None:
 
 
 def test_an_empty_ramp_is_the_papers() -> None:
-    """0, 0.007, 0.014, ..., without decay."""
+    """The strength is 0, 0.007, 0.014, ..., without decay."""
     ramp = method(ramp={})
     assert [ramp.strength(epoch) for epoch in range(3)] == pytest.approx([0, 0.007, 0.014])
     assert ramp.decay == 0.0
 
 
 def test_null_is_the_same_as_left_out() -> None:
-    """A null member is no choice."""
+    """Null chooses no strength."""
     assert method(**{"lambda": None, "ramp": None}) == method()
 
 
 def test_fixed_strength_goes_by_the_name_lambda() -> None:
-    """In JSON both ways."""
+    """The JSON form uses it when read and when written."""
     fixed = method(**{"lambda": 0.045})
     assert [fixed.strength(0), fixed.strength(9)] == [0.045, 0.045]
     assert fixed.model_dump(by_alias=True, exclude_none=True) == {"name": "cnet", "lambda": 0.045, "decay": 0.0}
@@ -71,25 +71,25 @@ def test_fixed_strength_goes_by_the_name_lambda() -> None:
     ],
 )
 def test_contradictions_and_unknown_fields_are_refused(given: dict[str, Any]) -> None:
-    """Each of them at once, before any training."""
+    """Each is an error before any training."""
     with pytest.raises(ValidationError):
         method(**given)
 
 
 def test_penalty_is_strength_times_loss_of_the_whole_net() -> None:
-    """Eq. alt2."""
+    """The network-wide loss of eq. alt2."""
     penalty = method(**{"lambda": 0.5}).hooks().penalty(WEIGHTS, StepContext(3, 10))
     assert penalty is not None
     assert penalty.item() == pytest.approx(0.5 * compressibility(list(WEIGHTS.values())).item())
 
 
 def test_first_epoch_of_the_ramp_adds_nothing() -> None:
-    """λ is 0, so nothing is computed."""
+    """λ is 0, so that nothing is computed."""
     assert method(ramp={}).hooks().penalty(WEIGHTS, StepContext(0, 10)) is None
 
 
 def test_decay_adds_half_of_the_sum_of_squares() -> None:
-    """So that its gradient is decay times w; with and without a loss beside it."""
+    """Its gradient is decay times w, with and without a loss beside it."""
     squares = sum(float(weight.detach().square().sum()) for weight in WEIGHTS.values())
     loss = compressibility(list(WEIGHTS.values())).item()
     both = method(**{"lambda": 0.5, "decay": 0.1}).hooks().penalty(WEIGHTS, StepContext(0, 10))
@@ -103,7 +103,7 @@ def test_decay_adds_half_of_the_sum_of_squares() -> None:
 
 
 def test_weights_without_a_task_grow_under_the_loss_and_shrink_by_default() -> None:
-    """What the decay is for: the two steps differ in the sign of the largest weight's gradient."""
+    """The decay reverses the sign of the step of the largest weight."""
     random = torch.Generator().manual_seed(0)
     weights = {"w": torch.nn.Parameter(torch.randn(400, 400, generator=random) / 10)}
     largest = weights["w"].detach().abs().flatten().argmax()
@@ -117,7 +117,7 @@ def test_weights_without_a_task_grow_under_the_loss_and_shrink_by_default() -> N
 
 
 def test_layers_have_their_own_strengths() -> None:
-    """Eq. alt1; the first pattern that fits counts, a layer that none fits is left out."""
+    """The first pattern that matches counts (eq. alt1); a layer that none matches is left out."""
     layered = method(layers={"a.*": 2.0, "?.weight": 10.0})
     penalty = layered.hooks().penalty(WEIGHTS, StepContext(0, 10))
     one, two = (compressibility([weight]).item() for weight in WEIGHTS.values())
@@ -130,19 +130,19 @@ def test_layers_have_their_own_strengths() -> None:
 
 
 def test_a_pattern_that_fits_nothing_is_named() -> None:
-    """A misspelt layer must not be a silent 0."""
+    """A misspelt layer is an error."""
     with pytest.raises(SpecError, match=r"'c\.\*' matches no compressible tensor"):
         method(layers={"c.*": 1.0}).hooks().penalty(WEIGHTS, StepContext(0, 10))
 
 
 def test_none_adds_nothing() -> None:
-    """No penalty and no strength."""
+    """The method none has no penalty and no strength."""
     none = METHODS.create("none")
     assert none.hooks().penalty(WEIGHTS, StepContext(5, 10)) is None
     assert none.strength(5) is None
 
 
 def test_catalogue_shows_lambda() -> None:
-    """The JSON Schema carries the JSON name."""
+    """The JSON Schema has the JSON name."""
     rows = {row["name"]: row for row in METHODS.describe()}
     assert {"lambda", "ramp", "layers"} <= set(rows["cnet"]["parameters"]["properties"])

@@ -1,4 +1,4 @@
-"""CNET without data: the objective, its critical points by theorem 1's structure, and what a job makes of them."""
+"""The proximal step of cnet without data: its objective, its critical points, and its effect in a job."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STRENGTHS = st.floats(0.01, 0.9)
 
 
 def laplace(seed: int, small: float = 1e-3) -> Weights:
-    """Two layers of heavy-tailed weights, one of them ``small`` times the size of the other, and a bias."""
+    """Two layers of heavy-tailed weights, the second ``small`` times as large as the first, and a bias."""
     rng = np.random.default_rng(seed)
     arrays = {"a": rng.laplace(size=(12, 25)), "b": small * rng.laplace(size=(30, 12)), "bias": rng.normal(size=30)}
     return Weights.select([Tensor(name, "float32", array.astype(np.float32)) for name, array in arrays.items()])
@@ -38,13 +38,13 @@ def scaled(weights: Weights) -> Float64Array:
 
 
 def objective(v: Float64Array, given_: Float64Array, strength: float) -> float:
-    """F, from its definition."""
+    """The objective F, computed from its definition."""
     loss = np.abs(v).sum() / np.linalg.norm(v)
     return float(strength * np.sqrt(len(v)) * loss + np.sum((v - given_) ** 2) / 2)
 
 
 def solution(weights: Weights, strength: float) -> tuple[Float64Array, Float64Array]:
-    """The critical point v, and v₀."""
+    """The critical point v, and the start v₀."""
     point, start = critical_point(weights, strength), scaled(weights)
     return point.scale * np.sign(start) * np.maximum(np.abs(start) - point.threshold, 0), start
 
@@ -52,7 +52,7 @@ def solution(weights: Weights, strength: float) -> tuple[Float64Array, Float64Ar
 @settings(deadline=None)
 @given(SEEDS, STRENGTHS)
 def test_objective_falls_with_each_step_to_that_of_the_solution(seed: int, strength: float) -> None:
-    """Strictly, from F at the weights as they are to F at the critical point, both by the definition."""
+    """F at the start and at the solution are compared with its definition."""
     weights = laplace(seed)
     path = critical_point(weights, strength).objective
     v, start = solution(weights, strength)
@@ -66,7 +66,7 @@ def test_objective_falls_with_each_step_to_that_of_the_solution(seed: int, stren
 @settings(deadline=None)
 @given(SEEDS, STRENGTHS)
 def test_every_weight_is_stationary(seed: int, strength: float) -> None:
-    """Eq. 2's gradient and the error's cancel at each non-zero; at a zero the error's is within the l1 norm's."""
+    """At a non-zero the gradients of loss and error cancel; at a zero that of the error is small enough."""
     v, start = solution(laplace(seed), strength)
     l1, l2, factor = np.abs(v).sum(), np.linalg.norm(v), strength * np.sqrt(len(v))
     gradient = factor * (np.sign(v) / l2 - v * l1 / l2**3) + v - start
@@ -77,7 +77,7 @@ def test_every_weight_is_stationary(seed: int, strength: float) -> None:
 
 
 def test_objective_is_no_lower_nearby() -> None:
-    """A critical point on the way down is no saddle of the family it lies in: every small random step costs."""
+    """Small random steps away from the critical point raise F."""
     weights = laplace(5)
     v, start = solution(weights, 0.4)
     rng = np.random.default_rng(0)
@@ -87,7 +87,7 @@ def test_objective_is_no_lower_nearby() -> None:
 
 
 def test_equal_magnitudes_are_theorem_one() -> None:
-    """Weights of -c, 0, c are critical for the loss itself, so that no λ moves them: scale undoes the shrinking."""
+    """Weights of -c, 0 and c are critical for the loss itself, so that no λ changes them."""
     values = np.array([[-2.0, 0, 2], [2, 2, 0]], np.float32)
     weights = Weights.select([Tensor("w", "float32", values)])
     v, start = solution(weights, 0.5)
@@ -97,7 +97,7 @@ def test_equal_magnitudes_are_theorem_one() -> None:
 
 
 def test_lambda_zero_changes_no_bit() -> None:
-    """The identity."""
+    """The weights come back as they are."""
     weights = laplace(1)
     assert critical_point(weights, 0.0).threshold == 0
     assert zero_small_weights(weights, 0.0).vector().tobytes() == weights.vector().tobytes()
@@ -106,7 +106,7 @@ def test_lambda_zero_changes_no_bit() -> None:
 @given(SEEDS)
 @settings(deadline=None, max_examples=20)
 def test_more_lambda_more_zeros_and_those_left_keep_their_values(seed: int) -> None:
-    """Zeros of a smaller λ stay zeros; the bias is no weight."""
+    """Zeros of a smaller λ stay zeros, and the bias does not change."""
     weights = laplace(seed)
     vector, before = weights.vector(), np.zeros(len(weights.vector()), np.bool_)
     for strength in (0.1, 0.3, 0.6, 0.9):
@@ -120,7 +120,7 @@ def test_more_lambda_more_zeros_and_those_left_keep_their_values(seed: int) -> N
 
 
 def test_layers_of_any_size_are_treated_alike() -> None:
-    """A layer a thousand or 1e30 times smaller loses the same weights; one of zeros is left alone."""
+    """A layer 1e3 or 1e30 times smaller gets the same zeros; a layer of zeros changes nothing."""
     near, far, least = (zero_small_weights(laplace(2, small), 0.5) for small in (1.0, 1e-3, 1e-30))
     assert np.array_equal(near["b"].data == 0, far["b"].data == 0)
     assert np.array_equal(near["b"].data == 0, least["b"].data == 0)
@@ -137,7 +137,7 @@ def test_lambda_means_the_same_for_nets_of_every_size() -> None:
 
 
 def test_what_has_no_solution_is_refused() -> None:
-    """A λ that would leave nothing, and weights that are no numbers."""
+    """A λ that would leave no weight, and weights that are NaN, are errors."""
     with pytest.raises(SpecError, match="Use a smaller lambda"):
         zero_small_weights(laplace(0), 900.0)
     broken = Weights.select([Tensor("w", "float32", np.array([[1, np.nan]], np.float32))])
@@ -155,7 +155,7 @@ def _job(folder: Path, weights: Weights, strength: float) -> Outcome:
 
 
 def test_error_of_a_job_is_against_the_checkpoint(tmp_path: Path) -> None:
-    """Not against what the step left: weights that it set to zero count in full."""
+    """Weights that the step set to zero count as errors."""
     weights = laplace(4, small=1.0)
     point = _job(tmp_path, weights, 0.5).points[0]
     lost = np.sum((weights.vector() - zero_small_weights(weights, 0.5).vector()) ** 2) / weights.compressible_parameters
@@ -165,7 +165,7 @@ def test_error_of_a_job_is_against_the_checkpoint(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_more_lambda_is_a_smaller_file_of_a_real_net(tmp_path: Path) -> None:
-    """Bytes fall and error grows with λ, at the same clusters."""
+    """Bytes fall and the error grows with λ, at the same number of clusters."""
     weights = read_checkpoint(real_file("checkpoints/resnet20-12fca82f.th")).weights
     points = [_job(tmp_path / str(strength), weights, strength).points[0] for strength in (0.0, 0.3, 0.6, 0.9)]
     sizes, errors = [point.bytes.total for point in points], [point.mse for point in points]

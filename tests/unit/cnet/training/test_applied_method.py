@@ -1,4 +1,4 @@
-"""Every method in the loop: resumed, repeated, masked; and hooks that are not used change nothing."""
+"""Every method in a training: resumed, repeated and masked; hooks that are not used change nothing."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ SETTINGS = {
 
 
 def make(name: str) -> Method:
-    """The method, set so that it acts."""
+    """The method with strengths that a training of three small epochs shows."""
     return METHODS.create(name, **SETTINGS.get(name, {}))
 
 
 def stage(name: str) -> TrainingStage:
-    """Three epochs with momentum, so that a resumed optimizer has something to lose."""
+    """A stage of three epochs with momentum, which a resumed optimizer must restore."""
     sgd = Optimizer(name="sgd", learning_rate=0.05, weight_decay=1e-3)
     return TrainingStage("finetune", small_training(optimizer=sgd), make(name))
 
@@ -40,7 +40,7 @@ def stage(name: str) -> TrainingStage:
 @pytest.mark.parametrize("architecture", ["lenet300_100", "resnet20"])
 @pytest.mark.parametrize("name", METHODS.names())
 def test_a_resumed_training_equals_an_undisturbed_one(name: str, architecture: str, tmp_path: Path) -> None:
-    """What a method keeps and the random numbers it draws survive; twice the same, too."""
+    """Auxiliary tensors and random numbers are restored; a finished state gives the same bits too."""
     made = replace(stage(name), training=small_training(epochs=2 if architecture == "resnet20" else 3))
     start = small_trainer(architecture).initial(0)
     undisturbed = small_trainer(architecture).train(start, made)
@@ -53,7 +53,7 @@ def test_a_resumed_training_equals_an_undisturbed_one(name: str, architecture: s
 
 @pytest.mark.parametrize("name", METHODS.names())
 def test_pruned_weights_stay_zero_under_every_method(name: str) -> None:
-    """Whatever a hook does, the mask has the last word."""
+    """The mask is applied after the hooks."""
     trainer = small_trainer()
     start = trainer.initial(0)
     keep = np.arange(start.compressible_parameters) % 3 == 0
@@ -64,14 +64,14 @@ def test_pruned_weights_stay_zero_under_every_method(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in METHODS.names() if name != "none"])
 def test_every_method_changes_what_is_learnt(name: str) -> None:
-    """None is a no-op by mistake."""
+    """No method leaves the training as it is."""
     trainer = small_trainer()
     start = trainer.initial(0)
     assert not same_bits(trainer.train(start, stage(name)), trainer.train(start, stage("none")))
 
 
 def test_a_method_without_hooks_is_plain_training() -> None:
-    """Bit for bit."""
+    """The results have the same bits."""
     trainer = small_trainer()
     start = trainer.initial(0)
     plain = replace(stage("none"), method=None)
@@ -79,7 +79,7 @@ def test_a_method_without_hooks_is_plain_training() -> None:
 
 
 def test_dead_gates_leave_zero_rows() -> None:
-    """With a strong penalty whole units go, and what comes back are the folded weights."""
+    """With a strong penalty whole units become zero in the result."""
     trainer = small_trainer()
     start = trainer.initial(0)
     smallify = METHODS.create("smallify", lambda_=0.5)
@@ -96,7 +96,7 @@ class Counting(Method):
     name: Literal["counting"] = "counting"
 
     def hooks(self) -> MethodHooks:
-        """Its own."""
+        """The hooks of this method."""
         return CountingHooks(self)
 
 
@@ -104,24 +104,24 @@ class CountingHooks(MethodHooks):
     """Keeps a parameter that only weight decay would move, and a counter of steps."""
 
     def auxiliary(self, weights: Mapping[str, torch.nn.Parameter]) -> dict[str, torch.Tensor]:
-        """One of each kind."""
+        """A parameter and a counter."""
         del weights
         return {"still": torch.nn.Parameter(torch.ones(1)), "steps": torch.zeros(1)}
 
     def penalty(self, weights: Mapping[str, torch.nn.Parameter], context: StepContext) -> torch.Tensor | None:
-        """No gradient but zero."""
+        """A penalty whose gradient is zero."""
         del weights
         return context.auxiliary["still"].sum() * 0
 
     def after_step(self, weights: Mapping[str, torch.nn.Parameter], context: StepContext) -> None:
-        """Count."""
+        """Count the step."""
         del weights
         context.auxiliary["steps"].add_(1)
 
     def fold(
         self, weights: Mapping[str, torch.nn.Parameter], auxiliary: Mapping[str, torch.Tensor]
     ) -> Mapping[str, torch.Tensor]:
-        """Write both into the first tensor, so that the test can see them."""
+        """Write both into the first tensor for the test to read."""
         name = next(iter(weights))
         value = torch.zeros_like(weights[name])
         value[0, 0], value[0, 1] = auxiliary["steps"].item(), auxiliary["still"].item()
@@ -129,7 +129,7 @@ class CountingHooks(MethodHooks):
 
 
 def test_auxiliary_parameters_do_not_decay_and_after_step_is_called_each_step() -> None:
-    """Four batches of ten or less in each of three epochs."""
+    """There are four batches in each of three epochs."""
     trainer = small_trainer()
     optimizer = Optimizer(name="sgd", learning_rate=0.1, weight_decay=0.5)
     made = TrainingStage("finetune", small_training(optimizer=optimizer), Counting())
@@ -142,8 +142,8 @@ _DECAYING = METHODS.create("cnet", lambda_=0.3, decay=0.2)
 
 
 @pytest.mark.parametrize("method", [*map(METHODS.create, METHODS.names()), _STRONG, _DECAYING])
-def test_a_gradient_that_a_method_knows_is_that_of_its_penalty(method: Method) -> None:
-    """In value and gradient, up to rounding."""
+def test_a_gradient_that_a_method_computes_is_that_of_its_penalty(method: Method) -> None:
+    """Values and gradients agree up to rounding."""
     random = torch.Generator().manual_seed(0)
     weights = {key: torch.nn.Parameter(torch.randn(4, 3, generator=random)) for key in ("a", "b", "c")}
     hooks = method.hooks()
@@ -158,8 +158,8 @@ def test_a_gradient_that_a_method_knows_is_that_of_its_penalty(method: Method) -
             torch.testing.assert_close(ours, theirs)
 
 
-def test_a_known_gradient_is_added_to_the_tasks() -> None:
-    """Also to a weight that the task does not use, and to one that a second step comes to."""
+def test_a_computed_gradient_is_added_to_the_tasks() -> None:
+    """Also for a weight that the task loss does not depend on."""
     module = torch.nn.ModuleDict({"used": torch.nn.Linear(3, 2), "unused": torch.nn.Linear(3, 2)})
     weights = {"used.weight": module["used"].weight, "unused.weight": module["unused"].weight}
     made = TrainingStage("finetune", small_training(), METHODS.create("cnet", lambda_=0.3))
@@ -174,7 +174,7 @@ def test_a_known_gradient_is_added_to_the_tasks() -> None:
         torch.testing.assert_close(weight.grad, gradient)
 
 
-def test_layer_wise_strengths_have_no_short_cut() -> None:
-    """Autograd takes them."""
+def test_layer_wise_strengths_are_left_to_autograd() -> None:
+    """Autograd computes their gradient."""
     layered = METHODS.create("cnet", layers={"*": 0.1})
     assert layered.hooks().penalty_and_gradient({"a": torch.nn.Parameter(torch.ones(2))}, StepContext(0, 1)) is None

@@ -25,8 +25,8 @@ def collect(size: int, augment: Augment | None = None, epoch: int = 0) -> list[t
 
 
 @pytest.mark.parametrize(("size", "sizes"), [(32, [32]), (31, [16, 16]), (10, [8, 8, 8, 8]), (1, [1] * 32)])
-def test_batches_are_of_even_size_and_hold_every_image_once(size: int, sizes: list[int]) -> None:
-    """No tiny last batch."""
+def test_batches_have_almost_equal_sizes_and_hold_every_image_once(size: int, sizes: list[int]) -> None:
+    """The last batch is not much smaller than the others."""
     found = collect(size)
     assert [len(x) for x, _ in found] == sizes
     rows = sorted(tuple(row.reshape(-1).tolist()) for x, _ in found for row in x)
@@ -34,7 +34,7 @@ def test_batches_are_of_even_size_and_hold_every_image_once(size: int, sizes: li
 
 
 def test_order_follows_seed_stage_and_epoch() -> None:
-    """The same three, the same order; each of them matters."""
+    """The same three give the same order, and each of them changes it."""
     draws = {
         key: torch.randperm(50, generator=batches.epoch_generator(*key)).tolist()
         for key in ((0, "a", 0), (1, "a", 0), (0, "b", 0), (0, "a", 1))
@@ -44,15 +44,15 @@ def test_order_follows_seed_stage_and_epoch() -> None:
 
 
 def test_pixels_are_scaled_then_normalised() -> None:
-    """uint8 to 0..1, then (x - mean) / std; float32 is taken as it is."""
+    """uint8 is divided by 255, float32 is not; then (x - mean) / std."""
     split = images(Preprocess(mean=(0.25,), std=(0.5,)))
     bytes_ = torch.tensor([[[[0, 255]]]], dtype=torch.uint8)
     assert split.scaled(bytes_).reshape(-1).tolist() == [-0.5, 1.5]
     assert split.scaled(torch.tensor([[[[0.25, 4.0]]]])).reshape(-1).tolist() == [0, 7.5]
 
 
-def test_shifted_images_are_the_old_ones_moved_with_zeros_behind() -> None:
-    """Every image is one of the nine moves of a source image."""
+def test_shifted_images_are_shifted_copies_filled_with_zeros() -> None:
+    """Every image is one of the nine shifts of a source image."""
     originals = (images().x / 255).numpy()
     padded = np.pad(originals, ((0, 0), (0, 0), (1, 1), (1, 1)))
     moves = {padded[i, :, r : r + 8, c : c + 8].tobytes() for i in range(32) for r in range(3) for c in range(3)}
@@ -62,7 +62,7 @@ def test_shifted_images_are_the_old_ones_moved_with_zeros_behind() -> None:
 
 
 def test_flipped_images_are_mirrored_left_and_right() -> None:
-    """About half of them, labels unchanged."""
+    """About half of the images are mirrored, with their labels unchanged."""
     originals = {row.tobytes(): int(y) for row, y in zip((images().x / 255).numpy(), images().y, strict=True)}
     flipped = 0
     for x, y in collect(10, Augment(flip=True)):

@@ -1,4 +1,4 @@
-"""Recorded steps give what steps that are run give; on a GPU with its graphs, elsewhere with a stand-in for them."""
+"""Recorded steps give the results of steps that are run; without a GPU a stand-in replaces its graphs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from cnet.training.stage import TrainingStage
 from cnet.training.trainer import Trainer
 from tests.small_training import Recorder, coarse, same_bits, small_dataset, small_trainer, small_training
 
-STEADY = [name for name in METHODS.names() if METHODS.create(name).hooks().recordable]
+RECORDABLE = [name for name in METHODS.names() if METHODS.create(name).hooks().recordable]
 
 
 class Stencils:
-    """What a GPU's graphs promise, without a GPU: recording runs nothing, each replay writes to the same places."""
+    """A recorder without a GPU: recording runs nothing, and each replay writes to the same tensors."""
 
     def __init__(self, parameters: Sequence[Parameter], *, fails: bool = False) -> None:
         self._parameters = parameters
@@ -33,16 +33,16 @@ class Stencils:
         self.calls: list[str] = []
 
     def forget(self) -> None:
-        """Nothing is kept."""
+        """Note the call."""
         self.calls.append("forget")
 
     def run(self, action: Action) -> None:
-        """Run it."""
+        """Run the action directly."""
         self.calls.append("run")
         action()
 
     def record(self, action: Action) -> Action:
-        """Gradients have a place from now on, but no value."""
+        """Give the gradients their tensors, without values."""
         if self._fails:
             raise RuntimeError("this cannot be recorded")
         self.calls.append("record")
@@ -74,7 +74,7 @@ def replaying(architecture: str, *, fails: bool = False, observer: Recorder | No
 
 
 def stage(name: str) -> TrainingStage:
-    """Momentum and a mask, so that gradients are changed in place."""
+    """A stage with momentum."""
     made = METHODS.create(name, **({"lambda_": 0.5} if name == "cnet" else {}))
     return TrainingStage(
         "finetune", small_training(epochs=2, optimizer=Optimizer(name="sgd", learning_rate=0.05)), made
@@ -82,9 +82,9 @@ def stage(name: str) -> TrainingStage:
 
 
 @pytest.mark.parametrize("architecture", ["lenet300_100", "resnet20"])
-@pytest.mark.parametrize("name", STEADY)
+@pytest.mark.parametrize("name", RECORDABLE)
 def test_replayed_steps_give_the_same_bits(name: str, architecture: str) -> None:
-    """Weights, running statistics and metrics, with two shapes of batches an epoch and pruned weights."""
+    """Weights, statistics and metrics, with two shapes of batches and pruned weights."""
     seen, expected = Recorder(), Recorder()
     plain = small_trainer(architecture, observer=expected)
     start = plain.initial(0)
@@ -94,7 +94,7 @@ def test_replayed_steps_give_the_same_bits(name: str, architecture: str) -> None
 
 
 def test_each_epoch_runs_a_step_of_each_shape_then_records_and_replays() -> None:
-    """And copies the batch to where the recorded step reads."""
+    """Each batch is copied to the tensors that the recorded step reads."""
     weight = Parameter(torch.zeros(2))
     stencils = Stencils([weight])
     steps = RecordingStepRunner(stencils, [weight], print)
@@ -120,7 +120,7 @@ def test_each_epoch_runs_a_step_of_each_shape_then_records_and_replays() -> None
 
 
 def test_what_cannot_be_recorded_is_run() -> None:
-    """The log says why, once; the result is the same."""
+    """The log says why once, and the result is the same."""
     observer = Recorder()
     plain = small_trainer("resnet20")
     start = plain.initial(0)
@@ -130,7 +130,7 @@ def test_what_cannot_be_recorded_is_run() -> None:
 
 
 def test_a_resumed_training_of_replayed_steps_equals_an_undisturbed_one(tmp_path: Path) -> None:
-    """The first epoch after the resume records as it would have."""
+    """The first epoch after the resume records at the same steps."""
     start = small_trainer("resnet20").initial(0)
     kept = replace(stage("cnet"), state_file=tmp_path / "state")
     with pytest.raises(StoppedError):
@@ -140,7 +140,7 @@ def test_a_resumed_training_of_replayed_steps_equals_an_undisturbed_one(tmp_path
 
 
 def test_centroids_are_trained_by_replayed_steps() -> None:
-    """Their gradient is gathered from the weights' after each replay, which leaves the weights none."""
+    """Their gradients are computed from those of the weights after each replay."""
     plain = small_trainer()
     net = plain.train(plain.initial(0), TrainingStage("baseline", small_training()))
     symbols = coarse(net)
@@ -153,7 +153,7 @@ def test_centroids_are_trained_by_replayed_steps() -> None:
 
 @pytest.mark.parametrize("architecture", ["lenet300_100", "resnet8"])
 def test_what_is_not_compressible_is_trained_by_replayed_steps(architecture: str) -> None:
-    """Around a grid: the gradients of the weights, which nothing moves, pile up in no replay."""
+    """The gradients of the frozen weights do not add up over replays."""
     plain = small_trainer(architecture)
     net = plain.train(plain.initial(0), TrainingStage("baseline", small_training()))
     symbols = coarse(net)
@@ -166,19 +166,19 @@ def test_what_is_not_compressible_is_trained_by_replayed_steps(architecture: str
 
 
 def test_methods_that_change_within_an_epoch_are_not_recorded() -> None:
-    """They draw random numbers, or move with the part of the epoch that is done."""
-    assert {"rate", "targeted_dropout"}.isdisjoint(STEADY)
-    assert {"none", "cnet", "l1", "l2", "hoyer_square", "group_lasso", "smallify", "binary"} <= set(STEADY)
+    """They draw random numbers, or follow the done part of the epoch."""
+    assert {"rate", "targeted_dropout"}.isdisjoint(RECORDABLE)
+    assert {"none", "cnet", "l1", "l2", "hoyer_square", "group_lasso", "smallify", "binary"} <= set(RECORDABLE)
 
 
-def test_a_step_leaves_its_traces_in_tensors_alone() -> None:
-    """A replay runs no Python: what a step counted in a number would be lost."""
-    tally = EpochTotals(torch.device("cpu"))
-    before = {name: value.clone() for name, value in vars(tally).items()}
-    tally.add(torch.tensor(0.5), torch.eye(3), torch.tensor([0, 1, 1]))
-    assert all(isinstance(value, torch.Tensor) for value in vars(tally).values())
-    assert all(value != before[name] for name, value in vars(tally).items())
-    assert tally.means(3) == (0.5, pytest.approx(200 / 3))
+def test_a_step_counts_only_in_tensors() -> None:
+    """A replay runs no Python, so that a count in a number would be lost."""
+    totals = EpochTotals(torch.device("cpu"))
+    before = {name: value.clone() for name, value in vars(totals).items()}
+    totals.add(torch.tensor(0.5), torch.eye(3), torch.tensor([0, 1, 1]))
+    assert all(isinstance(value, torch.Tensor) for value in vars(totals).values())
+    assert all(value != before[name] for name, value in vars(totals).items())
+    assert totals.means(3) == (0.5, pytest.approx(200 / 3))
 
 
 def _trained(name: str, *, replay: bool) -> tuple[list[np.ndarray], Recorder]:
@@ -190,9 +190,9 @@ def _trained(name: str, *, replay: bool) -> tuple[list[np.ndarray], Recorder]:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="records CUDA graphs")
-@pytest.mark.parametrize("name", STEADY)
-def test_a_gpu_replays_what_it_would_run(name: str) -> None:
-    """Up to the rounding of kernels chosen otherwise, and twice the same bits; nothing is said to have failed."""
+@pytest.mark.parametrize("name", RECORDABLE)
+def test_replayed_steps_equal_run_steps_on_a_gpu(name: str) -> None:
+    """Results agree up to rounding, and two replayed trainings agree in every bit."""
     replayed, said = _trained(name, replay=True)
     again, _ = _trained(name, replay=True)
     plain, expected = _trained(name, replay=False)

@@ -10,7 +10,7 @@ from cnet.training.device import choose_device, deterministic_numerics, report_o
 
 
 def test_a_gpu_that_does_not_exist_is_an_error_where_it_is_asked_for_by_name() -> None:
-    """Auto takes the CPU then."""
+    """Auto chooses the CPU then."""
     with pytest.raises(TrainingError, match="no CUDA GPU") as caught:
         choose_device("cuda", gpu_available=False)
     assert caught.value.code == "no_device"
@@ -18,7 +18,7 @@ def test_a_gpu_that_does_not_exist_is_an_error_where_it_is_asked_for_by_name() -
 
 
 def test_a_gpu_is_used_unless_the_cpu_is_asked_for() -> None:
-    """Choosing a device does not touch it."""
+    """Choosing a device does not use it."""
     chosen = {name: choose_device(name, gpu_available=True).type for name in ("auto", "cuda", "cpu")}
     assert chosen == {"auto": "cuda", "cuda": "cuda", "cpu": "cpu"}
 
@@ -28,20 +28,20 @@ def test_a_gpu_is_used_unless_the_cpu_is_asked_for() -> None:
     [MemoryError(), torch.OutOfMemoryError("x"), RuntimeError("DefaultCPUAllocator: can't allocate memory")],
 )
 def test_running_out_of_memory_is_an_error_with_advice(error: Exception) -> None:
-    """Whichever of three ways it shows itself."""
+    """Each of the three errors that report it is translated."""
     with pytest.raises(TrainingError, match="smaller training") as caught, report_out_of_memory():
         raise error
     assert caught.value.code == "out_of_memory"
 
 
 def test_other_runtime_errors_pass_through() -> None:
-    """Only memory is translated."""
+    """Only errors about memory are translated."""
     with pytest.raises(RuntimeError, match="shapes"), report_out_of_memory():
         raise RuntimeError("shapes do not fit")
 
 
 def test_numeric_settings_are_put_back() -> None:
-    """Training leaves torch's global switches as they were."""
+    """The block leaves PyTorch's global settings as they were."""
     before = (torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.allow_tf32)
     with deterministic_numerics():
         assert torch.are_deterministic_algorithms_enabled()

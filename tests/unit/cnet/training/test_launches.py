@@ -1,4 +1,4 @@
-"""What a training step asks of the device, seen on PyTorch's meta device, which has shapes and no numbers."""
+"""What a training step launches on the device, observed on PyTorch's meta device, which computes nothing."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from cnet.training.tasks import Classification
 from tests.small_training import small_training
 
 META = torch.device("meta")
-STEADY = {name: METHODS.create(name) for name in METHODS.names() if METHODS.create(name).hooks().recordable} | {
+RECORDABLE = {name: METHODS.create(name) for name in METHODS.names() if METHODS.create(name).hooks().recordable} | {
     "cnet": METHODS.create("cnet", lambda_=0.1),
     "cnet by layers": METHODS.create("cnet", layers={"*": 0.1}),
 }
 
 
 class Spy(TorchDispatchMode):
-    """Writes down each operation, and those of them that a tensor of the CPU goes into or comes out of."""
+    """Records each operation, and separately those with a tensor on the CPU among inputs or outputs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Spy(TorchDispatchMode):
         self.crossing: list[str] = []
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Run it."""
+        """Run and record the operation."""
         del types
         result = func(*args, **(kwargs or {}))
         tensors = [leaf for leaf in tree_leaves((args, kwargs, result)) if isinstance(leaf, torch.Tensor)]
@@ -44,30 +44,30 @@ class Spy(TorchDispatchMode):
 
 
 def observed(method: Method, layers: int = 1) -> Spy:
-    """The operations of a step's gradients with so many layers before the last."""
+    """The operations of one forward and backward pass with so many layers before the last."""
     with META:
         blocks = [nn.Sequential(nn.Conv2d(8, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU()) for _ in range(layers)]
         module = nn.Sequential(*blocks, nn.Flatten(), nn.Linear(8 * 16, 4))
         x, y = torch.empty(5, 8, 4, 4), torch.empty(5, dtype=torch.int64)
     weights = {name: value for name, value in module.named_parameters() if value.ndim > 1}
     applied = AppliedMethod(TrainingStage("finetune", small_training(), method), module, weights)
-    tally = EpochTotals(META)
+    totals = EpochTotals(META)
     with Spy() as spy:
         outputs = applied.forward(x)
-        tally.add(applied.backward(Classification().loss(x, outputs, y)), outputs, y)
+        totals.add(applied.backward(Classification().loss(x, outputs, y)), outputs, y)
     return spy
 
 
-@pytest.mark.parametrize("name", STEADY)
-def test_a_steady_method_neither_waits_for_the_device_nor_copies_to_it(name: str) -> None:
-    """Either would make a step that cannot be recorded; reading a number off the meta device is an error."""
-    spy = observed(STEADY[name])
+@pytest.mark.parametrize("name", RECORDABLE)
+def test_a_recordable_method_neither_waits_for_the_device_nor_copies_to_it(name: str) -> None:
+    """Either would make a step that cannot be recorded."""
+    spy = observed(RECORDABLE[name])
     assert spy.operations
     assert spy.crossing == []
 
 
 def test_a_method_that_copies_to_the_device_is_seen() -> None:
-    """The check above can fail."""
+    """The test above can fail."""
 
     class CopyingHooks(MethodHooks):
         def penalty(self, weights: Any, context: Any) -> torch.Tensor:
@@ -84,9 +84,9 @@ def test_a_method_that_copies_to_the_device_is_seen() -> None:
 
 
 def test_the_loss_adds_the_same_few_operations_however_many_tensors_there_are() -> None:
-    """None of them grows with the net, as autograd's additions to each gradient would."""
+    """Their number does not grow with the network."""
     added = [
-        len(observed(STEADY["cnet"], layers).operations) - len(observed(STEADY["none"], layers).operations)
+        len(observed(RECORDABLE["cnet"], layers).operations) - len(observed(RECORDABLE["none"], layers).operations)
         for layers in (1, 7)
     ]
     assert added[0] == added[1] <= 25

@@ -9,7 +9,7 @@ from cnet.training.optimizers import learning_rate
 
 
 def test_rates_of_the_schedules() -> None:
-    """Constant, steps at epochs, cosine to zero, and a straight warm-up before each."""
+    """Constant, steps at epochs, cosine to zero, and a linear warm-up before each."""
     half = Optimizer(learning_rate=0.5)
     plain = Training(epochs=10, optimizer=half)
     step = plain.model_copy(update={"schedule": Schedule(name="step", milestones=(3, 6), gamma=0.1)})

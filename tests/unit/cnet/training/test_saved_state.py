@@ -1,4 +1,4 @@
-"""A training that is cut off and taken up again ends as if nothing had been."""
+"""An interrupted training that is resumed gives the same result as an undisturbed one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OPTIMIZERS = [
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("after", [1, 2])
 def test_a_resumed_training_equals_an_undisturbed_one(optimizer: Optimizer, after: int, tmp_path: Path) -> None:
-    """Stopped after an epoch and taken up again: the same bits, and the log says from where."""
+    """The results have the same bits, and the log names the epoch."""
     training = small_training(
         optimizer=optimizer, schedule=Schedule(name="cosine", warmup_epochs=1), augment=Augment(shift=1)
     )
@@ -43,7 +43,7 @@ def test_a_resumed_training_equals_an_undisturbed_one(optimizer: Optimizer, afte
 
 
 def test_a_resumed_masked_training_of_a_net_with_batch_norm_is_equal_too(tmp_path: Path) -> None:
-    """Running statistics and masks survive."""
+    """Statistics and masks are restored."""
     start = small_trainer("resnet20").initial(0)
     keep = np.abs(start.vector()) > 0.05
     stage = TrainingStage("recover", small_training(epochs=2), mask=keep, state_file=tmp_path / "recover.pt")
@@ -54,7 +54,7 @@ def test_a_resumed_masked_training_of_a_net_with_batch_norm_is_equal_too(tmp_pat
 
 
 def test_a_finished_training_is_not_done_again(tmp_path: Path) -> None:
-    """Its state holds the result."""
+    """Its saved state holds the result."""
     trainer = small_trainer()
     stage = TrainingStage("finetune", small_training(), state_file=tmp_path / "state.pt")
     first = trainer.train(trainer.initial(0), stage)
@@ -64,8 +64,8 @@ def test_a_finished_training_is_not_done_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ["weights", "training", "method", "keep", "name", "data", "scaling"])
-def test_a_state_of_another_training_is_not_taken_up(change: str, tmp_path: Path) -> None:
-    """Whatever the result depends on is part of the state's identity."""
+def test_a_state_of_another_training_is_not_resumed(change: str, tmp_path: Path) -> None:
+    """Everything that decides the result is part of the state's identity."""
     trainer = small_trainer()
     start = trainer.initial(0)
     stage = TrainingStage("finetune", small_training(epochs=1), state_file=tmp_path / "state.pt")
@@ -94,7 +94,7 @@ def test_a_state_of_another_training_is_not_taken_up(change: str, tmp_path: Path
 
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 not a state", None])
 def test_a_damaged_state_is_ignored(damage: bytes | None, tmp_path: Path) -> None:
-    """Empty, foreign or cut: the stage starts anew, says so, and ends the same."""
+    """Empty, foreign or truncated: the training starts again and gives the same result."""
     trainer = small_trainer()
     stage = TrainingStage("finetune", small_training(epochs=1), state_file=tmp_path / "state.pt")
     expected = trainer.train(trainer.initial(0), stage)
@@ -108,7 +108,7 @@ def test_a_damaged_state_is_ignored(damage: bytes | None, tmp_path: Path) -> Non
 
 
 def test_a_state_that_cannot_be_written_is_an_error_and_leaves_no_draft(tmp_path: Path) -> None:
-    """The error is the system's own; a folder lies where the file should be."""
+    """A folder lies where the file should be; the error is the system's own."""
     folder = tmp_path / "state.pt"
     folder.mkdir()
     with pytest.raises(OSError, match=r"state\.pt"):
@@ -117,7 +117,7 @@ def test_a_state_that_cannot_be_written_is_an_error_and_leaves_no_draft(tmp_path
 
 
 def test_a_newer_state_replaces_the_former_one(tmp_path: Path) -> None:
-    """Read back as it was saved."""
+    """It is read back as it was saved."""
     file = tmp_path / "new folder" / "state.pt"
     for epochs in (1, 2):
         save_state(file, "a", SavedState(epochs, {}, {}, {"step": epochs}, {}))
@@ -127,7 +127,7 @@ def test_a_newer_state_replaces_the_former_one(tmp_path: Path) -> None:
 
 
 def test_saving_leaves_one_file(tmp_path: Path) -> None:
-    """No temporary file stays behind."""
+    """No temporary file is left."""
     trainer = small_trainer()
     trainer.train(trainer.initial(0), TrainingStage("finetune", small_training(), state_file=tmp_path / "state.pt"))
     assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]

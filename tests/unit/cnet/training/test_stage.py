@@ -1,4 +1,4 @@
-"""Training with a mask that grows."""
+"""Stages with a gradual pruning, and what distinguishes one stage from another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.small_training import Recorder, same_bits, small_trainer, small_train
 
 
 def stage(sparsity: float = 0.9, **given: Any) -> TrainingStage:
-    """Four epochs in which sparsity rises, with the compressibility loss on."""
+    """A stage of four epochs in which the sparsity rises, with the compressibility loss."""
     pruner = PRUNERS.create("magnitude", gradual=Gradual(epochs=4, steps=6))
     return TrainingStage(
         "prune",
@@ -36,7 +36,7 @@ def stage(sparsity: float = 0.9, **given: Any) -> TrainingStage:
 
 
 def test_sparsity_is_exact_at_the_end_and_pruning_then_changes_nothing() -> None:
-    """The pruner's mask of the trained net is where it is not zero: nothing falls off a cliff."""
+    """The pruner's mask of the trained network keeps exactly its non-zeros."""
     trainer = small_trainer()
     trained = trainer.train(trainer.initial(0), stage(0.98))
     vector = trained.vector()
@@ -47,7 +47,7 @@ def test_sparsity_is_exact_at_the_end_and_pruning_then_changes_nothing() -> None
 
 
 def test_what_is_pruned_stays_pruned() -> None:
-    """Each mask lies within the one before, at the sparsity of its step."""
+    """Each mask is part of the one before, at the sparsity of its step."""
     weight = torch.nn.Parameter(torch.randn(20, 10, generator=torch.Generator().manual_seed(0)))
     gradual, seen = Gradual(steps=5, rise=0.5), []
 
@@ -76,7 +76,7 @@ def test_what_is_pruned_stays_pruned() -> None:
 @pytest.mark.parametrize("after", [1, 3])
 @pytest.mark.parametrize(("method", "pruner"), [("cnet", "magnitude"), ("smallify", "magnitude"), ("cnet", "obd")])
 def test_a_resumed_training_equals_an_undisturbed_one(method: str, pruner: str, after: int, tmp_path: Path) -> None:
-    """The mask survives, in the rise and after it; curvatures are measured again as they were."""
+    """Masks are restored, and curvatures are measured again."""
     rise = GradualPruning(PRUNERS.create(pruner, gradual=Gradual(epochs=4, steps=6)), 0.9)
     made = stage(method=METHODS.create(method), gradual_pruning=rise)
     start = small_trainer().initial(0)
@@ -88,7 +88,7 @@ def test_a_resumed_training_equals_an_undisturbed_one(method: str, pruner: str, 
 
 
 def test_another_sparsity_is_another_training() -> None:
-    """So are another curve, another pruner and another hold."""
+    """So are another curve, another pruner and another frozen epoch."""
     made = stage()
     pruner = PRUNERS.create("magnitude", gradual=Gradual(epochs=4, steps=7))
     others = [
@@ -105,7 +105,7 @@ class Listening(Cnet):
     """The method cnet with hooks that keep the context of each step."""
 
     def hooks(self) -> CnetHooks:
-        """Those that keep it."""
+        """The hooks that keep the contexts."""
         return ListeningHooks(self)
 
 
@@ -122,8 +122,8 @@ class ListeningHooks(CnetHooks):
 CONTEXTS: list[StepContext] = []
 
 
-def test_the_method_is_held_where_the_fine_tuning_ended() -> None:
-    """The strength of the last of three epochs, in all four; a schedule in time is at its end."""
+def test_the_method_stays_as_at_the_end_of_the_fine_tuning() -> None:
+    """All epochs use the strength of the last of three epochs, and progress 1."""
     observer = Recorder()
     method = Listening.model_validate({"name": "cnet", "ramp": {"start": 0.01, "step": 0.01}})
     trainer = small_trainer(observer=observer)

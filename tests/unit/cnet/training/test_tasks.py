@@ -1,4 +1,4 @@
-"""What the net learns: labels, or another net's outputs."""
+"""What a network learns: labels, or the outputs of another network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.small_training import same_bits, small_dataset, small_trainer, small_
 
 
 def outputs() -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """A teacher, images, a student's outputs and labels."""
+    """A teacher, images, outputs of a student, and labels."""
     generator = torch.Generator().manual_seed(0)
     teacher = torch.nn.Linear(3, 4)
     with torch.no_grad():
@@ -28,7 +28,7 @@ def outputs() -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor, torch.Tensor
 
 @pytest.mark.parametrize(("temperature", "share"), [(1.0, 0.5), (4.0, 0.9), (2.0, 1.0), (3.0, 0.0)])
 def test_loss_is_hintons(temperature: float, share: float) -> None:
-    """Written out."""
+    """Compared with the formula."""
     teacher, x, said, y = outputs()
     told = (teacher(x) / temperature).softmax(1)
     divergence = (told * (told.log() - (said / temperature).log_softmax(1))).sum(1).mean()
@@ -38,8 +38,8 @@ def test_loss_is_hintons(temperature: float, share: float) -> None:
     assert Classification().loss(x, said, y).item() == pytest.approx(functional.cross_entropy(said, y).item())
 
 
-def test_the_teacher_is_not_trained_and_hears_itself_as_right() -> None:
-    """No gradient reaches it; a student that says the same has no loss."""
+def test_the_teacher_is_not_trained_and_its_own_outputs_have_no_loss() -> None:
+    """No gradient reaches it, and a student with the same outputs has no loss."""
     teacher, x, _, y = outputs()
     loss = DistilledClassification(teacher, Distill(share=1.0)).loss(x, teacher(x).detach().requires_grad_(), y)
     loss.backward()
@@ -48,7 +48,7 @@ def test_the_teacher_is_not_trained_and_hears_itself_as_right() -> None:
 
 
 def test_with_a_share_of_one_labels_are_not_read() -> None:
-    """Other labels, the same bits: of recovery and of centroids."""
+    """Other labels give the same bits in recovery and in the training of centroids."""
     trainer = small_trainer()
     dataset = small_dataset()
     # the largest label stays, which the number of outputs follows from
@@ -67,7 +67,7 @@ def test_with_a_share_of_one_labels_are_not_read() -> None:
 
 
 def test_distillation_recovers_without_labels() -> None:
-    """After pruning, soft outputs alone bring the accuracy back."""
+    """After pruning, the teacher's outputs alone restore the accuracy."""
     trainer = small_trainer()
     teacher = trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=20)))
     keep = PRUNERS.create("magnitude", scope="layer").keep(teacher, 0.95)
@@ -81,7 +81,7 @@ def test_distillation_recovers_without_labels() -> None:
 
 
 def test_another_teacher_is_another_training() -> None:
-    """So are another temperature, and none."""
+    """So are another temperature, and no teacher."""
     trainer = small_trainer()
     stages = [
         TrainingStage(

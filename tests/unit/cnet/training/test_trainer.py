@@ -1,4 +1,4 @@
-"""The trainer: what comes out, the same each time, resumed or not, and how it fails."""
+"""The trainer: its results, their reproducibility, and its errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.small_training import Recorder, same_bits, small_dataset, small_train
 
 
 def as_type(weights: Weights, name: str) -> Weights:
-    """The same weights with all floating-point tensors in the type ``name``."""
+    """The same weights with all floating-point tensors in the element type ``name``."""
     tensors = [
         Tensor(t.name, name, dtypes.narrow(t.data.astype(np.float64), name)) if t.dtype == "float32" else t
         for t in weights
@@ -28,7 +28,7 @@ def as_type(weights: Weights, name: str) -> Weights:
 
 
 def test_training_learns() -> None:
-    """From chance to every test image."""
+    """Accuracy rises from chance to 100 percent."""
     trainer = small_trainer()
     start = trainer.initial(0)
     trained = trainer.train(start, TrainingStage("baseline", small_training(epochs=20)))
@@ -38,7 +38,7 @@ def test_training_learns() -> None:
 
 @pytest.mark.parametrize("architecture", ["lenet300_100", "resnet20"])
 def test_same_seed_gives_the_same_bits(architecture: str) -> None:
-    """Two trainings, one result; another seed, another result."""
+    """Another seed gives another result."""
     stage = TrainingStage("finetune", small_training(epochs=1, augment=Augment(shift=1, flip=True)))
     one, two = (small_trainer(architecture) for _ in range(2))
     other = replace(stage, training=stage.training.model_copy(update={"seed": 1}))
@@ -47,8 +47,8 @@ def test_same_seed_gives_the_same_bits(architecture: str) -> None:
     assert not same_bits(trained, one.train(one.initial(0), other))
 
 
-def test_a_stop_is_heard_before_the_first_batch() -> None:
-    """Nothing is trained once the observer asks to stop."""
+def test_a_stop_takes_effect_before_the_first_batch() -> None:
+    """No step is taken once the observer asks to stop."""
     trainer = small_trainer(observer=Recorder(stop_after=0))
     with pytest.raises(StoppedError):
         trainer.train(trainer.initial(0), TrainingStage("finetune", small_training()))
@@ -57,7 +57,7 @@ def test_a_stop_is_heard_before_the_first_batch() -> None:
 
 
 def test_fractions_rise_to_one() -> None:
-    """After each batch, never falling."""
+    """There is one after each batch, and none falls."""
     heard: list[float] = []
     trainer = small_trainer()
     trainer.train(trainer.initial(0), TrainingStage("finetune", small_training()), heard.append)
@@ -67,7 +67,7 @@ def test_fractions_rise_to_one() -> None:
 
 
 def test_metrics_of_an_epoch() -> None:
-    """Loss, accuracy, λ and compressibility, each epoch."""
+    """Loss, accuracy, λ and compressibility."""
     observer = Recorder()
     trainer = small_trainer(observer=observer)
     method = METHODS.create("cnet", ramp={"start": 0.5, "step": 0.25})
@@ -86,7 +86,7 @@ def test_metrics_of_an_epoch() -> None:
 
 
 def test_the_compressibility_loss_is_lowered() -> None:
-    """With a penalty L ends lower than without."""
+    """The loss ends lower with the penalty than without."""
     found = {}
     for name, method in (("plain", None), ("cnet", METHODS.create("cnet", **{"lambda": 0.1}))):
         observer = Recorder()
@@ -97,7 +97,7 @@ def test_the_compressibility_loss_is_lowered() -> None:
 
 
 def test_no_epochs_change_nothing() -> None:
-    """The weights come back as they went in."""
+    """The same weights are returned."""
     trainer = small_trainer()
     start = trainer.initial(0)
     assert trainer.train(start, TrainingStage("finetune", small_training(epochs=0))) is start
@@ -105,7 +105,7 @@ def test_no_epochs_change_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float64"])
 def test_weights_come_back_in_their_own_type(name: str) -> None:
-    """Training is in float32, what goes in and out is not."""
+    """They are trained as float32."""
     trainer = small_trainer("resnet20")
     start = as_type(trainer.initial(0), name)
     keep = np.arange(start.compressible_parameters) % 2 == 0
@@ -116,7 +116,7 @@ def test_weights_come_back_in_their_own_type(name: str) -> None:
 
 
 def test_tied_weights_stay_tied() -> None:
-    """Two names of one storage are trained as one parameter."""
+    """Tied tensors are trained as one parameter."""
     trainer = small_trainer("resnet20")
     start = trainer.initial(0)
     first, second = "layer1.0.conv1.weight", "layer1.0.conv2.weight"
@@ -129,7 +129,7 @@ def test_tied_weights_stay_tied() -> None:
 
 
 def test_batches_of_bfloat16_autocast_train_float32_weights() -> None:
-    """Autocast is for forward and backward; weights keep their type."""
+    """Autocast does not change the type of the weights."""
     trainer = small_trainer("resnet20")
     trained = trainer.train(trainer.initial(0), TrainingStage("x", small_training(epochs=1, precision="bfloat16")))
     assert trained["conv1.weight"].dtype == "float32"
@@ -137,15 +137,15 @@ def test_batches_of_bfloat16_autocast_train_float32_weights() -> None:
 
 
 @pytest.mark.parametrize("batch_size", [1, 31, 1000])
-def test_any_batch_size_will_do(batch_size: int) -> None:
-    """A last batch of one, a batch of one, and a batch larger than the data."""
+def test_any_batch_size_works(batch_size: int) -> None:
+    """A batch of one, a last batch of one, and a batch larger than the data set."""
     trainer = small_trainer("resnet20", dataset=small_dataset(8))
     trained = trainer.train(trainer.initial(0), TrainingStage("x", small_training(epochs=1, batch_size=batch_size)))
     assert np.isfinite(trained.vector()).all()
 
 
 def test_divergence_is_an_error_with_advice(tmp_path: Path) -> None:
-    """A loss that is not finite ends the stage, and no state of it is kept."""
+    """A loss that is not finite ends the stage."""
     training = small_training(optimizer=Optimizer(name="sgd", learning_rate=1000.0), epochs=50)
     trainer = small_trainer()
     with pytest.raises(TrainingError, match="lower learning_rate") as caught:
@@ -154,13 +154,13 @@ def test_divergence_is_an_error_with_advice(tmp_path: Path) -> None:
 
 
 def test_weights_of_another_net_are_refused() -> None:
-    """Nothing is trained from random weights in their place."""
+    """Names and shapes do not match."""
     with pytest.raises(ArchitectureMismatchError, match="not a resnet20"):
         small_trainer("resnet20").evaluate(small_trainer().initial(0))
 
 
 def test_integers_in_place_of_weights_are_refused() -> None:
-    """Names and shapes are right, the numbers are not."""
+    """Names and shapes match, but the element type does not."""
     trainer = small_trainer()
     tensors = [
         Tensor(t.name, "int32", t.data.astype("<i4")) if t.name == "fc1.weight" else t for t in trainer.initial(0)
@@ -170,14 +170,14 @@ def test_integers_in_place_of_weights_are_refused() -> None:
 
 
 def test_a_net_with_more_outputs_than_classes_is_trained() -> None:
-    """The checkpoint says how many outputs there are."""
+    """The checkpoint decides the number of outputs."""
     big = small_trainer(dataset=small_dataset(classes=6)).initial(0)
     trained = small_trainer().train(big, TrainingStage("finetune", small_training(epochs=1)))
     assert trained["fc3.weight"].shape == (6, 100)
 
 
 def test_labels_beyond_the_outputs_are_refused() -> None:
-    """A data set with more classes than the net has outputs."""
+    """The data set has more classes than the network has outputs."""
     small = small_trainer().initial(0)
     with pytest.raises(DatasetError) as caught:
         small_trainer(dataset=small_dataset(classes=6)).evaluate(small)
@@ -200,14 +200,14 @@ def test_data_that_cannot_be_trained_on_are_refused(data: dict[str, np.ndarray],
 
 
 def test_scaling_of_the_wrong_length_is_refused() -> None:
-    """One value, or one a channel."""
+    """There is one value, or one for each channel."""
     trainer = small_trainer(preprocess=Preprocess(mean=(0.1, 0.2)))
     with pytest.raises(SpecError, match=r"preprocess.mean: there are 2 values for images of 1 channels"):
         trainer.evaluate(trainer.initial(0))
 
 
 def test_outputs_that_are_not_finite_are_an_error() -> None:
-    """Weights of NaN measure nothing."""
+    """Weights of NaN cannot be evaluated."""
     trainer = small_trainer()
     start = trainer.initial(0)
     with pytest.raises(TrainingError) as caught:
@@ -216,13 +216,13 @@ def test_outputs_that_are_not_finite_are_an_error() -> None:
 
 
 def test_fresh_weights_follow_the_selection() -> None:
-    """What is compressible is the user's choice from the start."""
+    """The user's choice of compressible tensors holds from the start."""
     weights = small_trainer(selection=Selection(exclude=("fc3.*",))).initial(0)
     assert weights.compressible == ("fc1.weight", "fc2.weight")
 
 
 def test_every_architecture_can_be_trained_by_name() -> None:
-    """One step each on images large enough for all."""
+    """One epoch each, on images large enough for all."""
     data = small_dataset(4, side=16)
     for name in ("lenet5", "vgg16_cifar"):
         trainer = small_trainer(ARCHITECTURES.create(name), dataset=data)

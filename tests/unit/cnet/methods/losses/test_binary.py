@@ -1,4 +1,4 @@
-"""Binary: two values a tensor, and the gradient of the real weights."""
+"""Binary: two values for each tensor, and the gradient of the real weights."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from tests.small_training import small_trainer, small_training
 
 
 def weights() -> dict[str, torch.nn.Parameter]:
-    """Three tensors; in the first a zero, and a weight beyond 1."""
+    """Three tensors; the first has a zero and a weight beyond 1."""
     first = torch.tensor([[0.5, -0.1, 0.0], [-2.0, 0.2, -0.2]])
     return {"a": torch.nn.Parameter(first), "b": torch.nn.Parameter(first / 2), "c": torch.nn.Parameter(first / 4)}
 
 
 def test_the_net_computes_with_signs_times_the_mean_magnitude() -> None:
-    """3.0 / 6 in the first tensor; the scale of least squared error for the signs."""
+    """The mean magnitude of the first tensor is 3.0 / 6."""
     seen = METHODS.create("binary").hooks().reparametrize(weights(), StepContext(0, 1))
     assert seen["a"].tolist() == [pytest.approx([0.5, -0.5, 0.5]), pytest.approx([-0.5, 0.5, -0.5])]
     assert seen["c"].abs().flatten().tolist() == pytest.approx([0.125] * 6)
 
 
 def test_the_scale_is_that_of_least_error() -> None:
-    """Any other one is worse."""
+    """Any other scale has a larger squared error."""
     net = weights()
     values = net["a"].detach()
     signs = METHODS.create("binary").hooks().reparametrize(net, StepContext(0, 1))["a"].detach().sign()
@@ -36,7 +36,7 @@ def test_the_scale_is_that_of_least_error() -> None:
 
 
 def test_gradients_go_straight_through() -> None:
-    """As if there were no sign and no scale."""
+    """The gradient of the real weights is that of the binary ones."""
     net = weights()
     outer = torch.arange(6.0).reshape(2, 3)
     (METHODS.create("binary").hooks().reparametrize(net, StepContext(0, 1))["a"] * outer).sum().backward()
@@ -45,7 +45,7 @@ def test_gradients_go_straight_through() -> None:
 
 
 def test_weights_are_clipped_after_a_step_and_the_ends_can_be_left_out() -> None:
-    """Beyond 1 nothing is gained."""
+    """The first and the last tensor stay real with ``ends=False``."""
     net = weights()
     with torch.no_grad():
         METHODS.create("binary").hooks().after_step(net, StepContext(0, 1))
@@ -54,7 +54,7 @@ def test_weights_are_clipped_after_a_step_and_the_ends_can_be_left_out() -> None
 
 
 def test_training_ends_with_two_values_a_tensor_that_still_classify() -> None:
-    """And the quantizer keeps them exactly."""
+    """The quantizer then represents them exactly."""
     trainer = small_trainer()
     start = trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=10)))
     made = TrainingStage(

@@ -1,4 +1,4 @@
-"""The paper's theory as properties of the loss that is trained with."""
+"""The paper's theory, tested as properties of the compressibility loss."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parts(seed: int, dtype: torch.dtype = torch.float64) -> list[Tensor]:
 
 
 def naive(tensors: list[Tensor]) -> Tensor:
-    """The loss as its definition says it, on one float64 vector."""
+    """The loss computed from its definition on one float64 vector."""
     vector = torch.cat([tensor.reshape(-1).double() for tensor in tensors])
     return vector.abs().sum() / vector.square().sum().sqrt()
 
@@ -52,7 +52,7 @@ def test_gradient_equals_finite_differences() -> None:
 
 
 def test_layerwise_gradient_equals_finite_differences() -> None:
-    """The same for the layer-wise loss."""
+    """The gradient of the loss by layers is the limit of difference quotients."""
     tensors = [tensor.detach().add(2.5).requires_grad_() for tensor in parts(4)]
     assert torch.autograd.gradcheck(lambda *weights: layerwise(weights, (0.1, 0.2, 3.0, 1.0)), tensors, eps=1e-6)
 
@@ -60,7 +60,7 @@ def test_layerwise_gradient_equals_finite_differences() -> None:
 @given(seeds, strengths)
 @settings(max_examples=30, deadline=None)
 def test_layerwise_is_the_weighted_sum_of_layers(seed: int, factors: list[float]) -> None:
-    """Eq. alt1: each tensor has its own loss and strength."""
+    """Each tensor has its own loss and strength (eq. alt1)."""
     tensors = parts(seed)
     loss = layerwise(tensors, factors)
     expected = sum((f * naive([t]) for f, t in zip(factors, tensors, strict=True)), torch.zeros(()))
@@ -106,7 +106,7 @@ def test_scale_does_not_matter(seed: int, exponent: float) -> None:
 @given(seeds)
 @settings(max_examples=30, deadline=None)
 def test_gradient_is_orthogonal_to_the_weights(seed: int) -> None:
-    """A loss that does not see scale has no slope along the weights."""
+    """The loss does not depend on scale, so its slope along the weights is zero."""
     tensors = parts(seed)
     gradients = torch.autograd.grad(compressibility(tensors), tensors)
     along = sum((g * t.detach()).sum().item() for g, t in zip(gradients, tensors, strict=True))
@@ -116,7 +116,7 @@ def test_gradient_is_orthogonal_to_the_weights(seed: int) -> None:
 @given(seeds)
 @settings(max_examples=30, deadline=None)
 def test_value_lies_between_one_and_the_root_of_the_length(seed: int) -> None:
-    """1 for a single non-zero, √n for equal magnitudes, between for all others."""
+    """The loss is 1 for a single non-zero and √n for equal magnitudes."""
     tensors = parts(seed)
     assert 1 <= compressibility(tensors).item() <= math.sqrt(sum(t.numel() for t in tensors))
 
@@ -131,7 +131,7 @@ def test_all_zero_weights_give_zero_and_no_nan(dtype: torch.dtype) -> None:
 
 
 def test_one_zero_layer_does_not_disturb_the_others() -> None:
-    """Layer-wise, a layer of zeros counts 0."""
+    """In the loss by layers, a layer of zeros counts 0."""
     layers = [torch.zeros(4, requires_grad=True), torch.ones(9, requires_grad=True)]
     loss = layerwise(layers, (1.0, 2.0))
     assert loss.item() == 6
@@ -139,7 +139,7 @@ def test_one_zero_layer_does_not_disturb_the_others() -> None:
 
 
 def test_no_weights_at_all_give_zero() -> None:
-    """An empty net has nothing to compress."""
+    """The loss of no tensors is 0."""
     assert compressibility([]).item() == 0
     assert layerwise([], []).item() == 0
 
@@ -165,7 +165,7 @@ def test_half_precision_weights_are_summed_without_loss(dtype: torch.dtype, tole
 
 
 def test_squares_below_half_precision_still_count() -> None:
-    """float16 squares of 1e-5 are 0; the loss of equal values is the root of their number all the same."""
+    """float16 squares of 1e-5 are 0; the loss of n equal values is √n all the same."""
     tiny = torch.full((400,), 1e-5, dtype=torch.float16)
     assert compressibility([tiny]).item() == pytest.approx(20)
 
@@ -188,7 +188,7 @@ def test_many_equal_values_sum_exactly_enough() -> None:
 
 
 def test_loss_adds_to_a_task_loss_with_its_factor() -> None:
-    """The upstream gradient scales ours."""
+    """The upstream gradient scales the gradient of the loss."""
     weights = torch.tensor([3.0, 4.0, 1.0], requires_grad=True)
     (once,) = torch.autograd.grad(compressibility([weights]), [weights])
     (thrice,) = torch.autograd.grad(3 * compressibility([weights]), [weights])
@@ -205,7 +205,7 @@ def test_non_contiguous_weights_get_their_gradient_in_place() -> None:
 
 
 def differentiated(weights: list[Tensor], strength: float) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """What autograd makes of the loss times ``strength``."""
+    """Value and gradient of the loss times ``strength``, computed by autograd."""
     loss = strength * compressibility(weights)
     return loss, torch.autograd.grad(loss, weights)
 
@@ -213,7 +213,7 @@ def differentiated(weights: list[Tensor], strength: float) -> tuple[Tensor, tupl
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
 @pytest.mark.parametrize("exponent", [-6, 0, 4])
 def test_value_and_gradient_without_autograd_are_the_same(dtype: torch.dtype, exponent: int) -> None:
-    """In the weights' types, shapes and strides; a million times the strength is a million times the gradient."""
+    """Types, shapes and strides are those of the weights, at small and large strengths."""
     weights = [(tensor.detach() * 10.0**exponent).to(dtype).requires_grad_() for tensor in parts(5)]
     weights.append(weights[0].detach().t().requires_grad_())
     for strength in (0.045, 45_000.0):
@@ -228,7 +228,7 @@ def test_value_and_gradient_without_autograd_are_the_same(dtype: torch.dtype, ex
 
 @pytest.mark.parametrize("scale", [1e-38, 1e-30, 1e30, 1e38])
 def test_extreme_scales_stay_in_range_without_autograd(scale: float) -> None:
-    """As with it."""
+    """Norms whose squares leave float32 give the right value and gradient."""
     weights = (torch.tensor([1.0, -2.0, 0.0, 3.0], dtype=torch.float64) * scale).float().requires_grad_()
     wide = weights.detach().double().requires_grad_()
     expected = naive([wide])
@@ -240,7 +240,7 @@ def test_extreme_scales_stay_in_range_without_autograd(scale: float) -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
 def test_zero_weights_and_none_have_no_gradient(dtype: torch.dtype) -> None:
-    """Neither do empty tensors."""
+    """Empty tensors have none either."""
     value, gradients = value_and_gradient([torch.zeros(3, dtype=dtype), torch.zeros((0, 2), dtype=dtype)], 0.5)
     assert value.item() == 0
     assert [gradient.tolist() for gradient in gradients] == [[0, 0, 0], []]

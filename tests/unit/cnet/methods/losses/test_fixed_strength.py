@@ -1,4 +1,4 @@
-"""The penalties with one strength: value and gradient against the formula, written out in NumPy."""
+"""The penalties with a fixed strength: value and gradient compared with the formula in NumPy."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def arrays() -> Arrays:
 
 
 def parameters(values: Arrays) -> dict[str, torch.nn.Parameter]:
-    """As the loop hands them to a method; float64, so that the comparison is sharp."""
+    """Parameters as the training loop gives them to a method, in float64 for a sharp comparison."""
     return {str(index): torch.nn.Parameter(torch.tensor(value)) for index, value in enumerate(values)}
 
 
 def groups(axis: int) -> Callable[[Arrays], float]:
-    """Sum of the norms over all but ``axis``."""
+    """The formula that sums the norms over all axes but ``axis``."""
     return lambda ws: sum(
         float(np.linalg.norm(np.moveaxis(w, axis, 0).reshape(w.shape[axis], -1), axis=1).sum()) for w in ws
     )
@@ -51,7 +51,7 @@ CASES: list[tuple[str, dict[str, Any], Callable[[Arrays], float]]] = [
 def test_value_and_gradient_are_the_formulas(
     name: str, given: dict[str, Any], formula: Callable[[Arrays], float]
 ) -> None:
-    """The gradient by central differences, where the formula is smooth; zero where a weight is zero."""
+    """Gradients are compared with central differences at non-zero weights."""
     values = arrays()
     weights = parameters(values)
     penalty = METHODS.create(name, lambda_=0.3, **given).hooks().penalty(weights, StepContext(0, 1))
@@ -74,7 +74,7 @@ def test_value_and_gradient_are_the_formulas(
 
 @pytest.mark.parametrize("name", NAMES)
 def test_zeros_have_no_gradient_and_no_nan(name: str) -> None:
-    """A tensor of zeros stays where it is."""
+    """A tensor of zeros has a gradient of zero."""
     weights = parameters([np.zeros((3, 2)), np.ones((2, 2))])
     penalty = METHODS.create(name).hooks().penalty(weights, StepContext(0, 1))
     assert penalty is not None
@@ -86,14 +86,14 @@ def test_zeros_have_no_gradient_and_no_nan(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_computed_where_nothing_is_added(name: str) -> None:
-    """λ of zero, or a net without compressible tensors."""
+    """The penalty is None for a λ of zero and for no compressible tensor."""
     assert METHODS.create(name, lambda_=0.0).hooks().penalty(parameters(arrays()), StepContext(0, 1)) is None
     assert METHODS.create(name).hooks().penalty({}, StepContext(0, 1)) is None
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_strength_goes_by_lambda(name: str) -> None:
-    """In JSON and in the log."""
+    """JSON and log use the name lambda; negative values are refused."""
     method = METHODS.get(name).model_validate({"name": name, "lambda": 0.5})
     assert method.strength(7) == 0.5
     assert method.model_dump(by_alias=True)["lambda"] == 0.5
@@ -102,7 +102,7 @@ def test_strength_goes_by_lambda(name: str) -> None:
 
 
 def test_hoyer_square_counts_equal_weights() -> None:
-    """Of n weights of one magnitude each counts one, whatever the magnitude."""
+    """Of n weights of one magnitude each counts 1, whatever the magnitude."""
     weights = parameters([np.array([[3.0, -3.0, 3.0, 0.0, 0.0]])])
     penalty = METHODS.create("hoyer_square", lambda_=1.0).hooks().penalty(weights, StepContext(0, 1))
     assert penalty is not None
@@ -110,7 +110,7 @@ def test_hoyer_square_counts_equal_weights() -> None:
 
 
 def test_group_lasso_removes_whole_filters() -> None:
-    """A small proximal descent takes the weak filter to zero as a whole, and leaves the strong one."""
+    """A small gradient descent takes the weak filter to zero and leaves the strong one."""
     weights = parameters([np.array([[0.1, -0.1, 0.05], [3.0, -2.0, 1.0]])])
     method = METHODS.create("group_lasso", lambda_=1.0)
     for _ in range(30):

@@ -1,4 +1,4 @@
-"""Rate: the grid, its gradients, and bits that a coder could keep to."""
+"""Rate: the grid, its gradients, and expected bits that a coder could reach."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def weights() -> dict[str, torch.nn.Parameter]:
 
 
 def context(kept: dict[str, torch.Tensor], seed: int = 0) -> StepContext:
-    """With a generator of its own."""
+    """The context of a first step, with a generator of its own."""
     return StepContext(0, 1, 0.0, kept, torch.Generator().manual_seed(seed))
 
 
@@ -41,8 +41,8 @@ def mixture() -> tuple[torch.Tensor, torch.Tensor]:
     return torch.tensor([0.5, 2.0, 7.0]), torch.tensor([0.5, 0.3, 0.2])
 
 
-def test_the_masses_of_all_integers_sum_to_one() -> None:
-    """Bits are those of a distribution: a coder could keep to them."""
+def test_the_probabilities_of_all_integers_sum_to_one() -> None:
+    """The bits are those of a probability distribution, symmetric with its mode at zero."""
     widths, parts = mixture()
     bits = [expected_bits(torch.tensor([float(place)]), widths, parts).item() for place in range(-300, 301)]
     assert sum(2**-bit for bit in bits) == pytest.approx(1, abs=1e-4)
@@ -50,8 +50,8 @@ def test_the_masses_of_all_integers_sum_to_one() -> None:
     assert bits[300] == min(bits)  # zero is the cheapest
 
 
-def test_bits_add_up_and_far_places_stay_finite() -> None:
-    """A tensor costs the sum of its places; a wild one costs much, not infinity."""
+def test_bits_add_up_and_stay_finite_for_outliers() -> None:
+    """The bits of a tensor are the sum over its values; those of an outlier are many but finite."""
     widths, parts = mixture()
     places = torch.tensor([0.0, 1.0, -2.0])
     alone = sum(expected_bits(place[None], widths, parts).item() for place in places)
@@ -60,7 +60,7 @@ def test_bits_add_up_and_far_places_stay_finite() -> None:
 
 
 def test_the_net_computes_with_rounded_weights() -> None:
-    """To the nearest multiple of the tensor's step, which is an eighth of its root mean square."""
+    """Each weight is rounded to a multiple of the step size, an eighth of the root mean square."""
     net, rate = weights(), method()
     kept = rate.auxiliary(net)
     for name, seen in rate.reparametrize(net, context(kept)).items():
@@ -71,7 +71,7 @@ def test_the_net_computes_with_rounded_weights() -> None:
 
 
 def test_gradients_go_straight_through_and_to_the_step() -> None:
-    """1 for a weight; for the step round(w/s) - w/s, over √n."""
+    """The gradient is 1 for a weight and (round(w/s) - w/s) / √n for the step size."""
     net, rate = weights(), method()
     kept = rate.auxiliary(net)
     seen = rate.reparametrize(net, context(kept))["a"]
@@ -87,7 +87,7 @@ def test_gradients_go_straight_through_and_to_the_step() -> None:
 
 
 def test_penalty_is_lambda_times_the_mean_of_the_bits() -> None:
-    """Over all weights of the net, each under its tensor's density; the same noise, the same value."""
+    """The mean is over all weights, each with the density of its tensor; the same noise gives the same value."""
     net, rate = weights(), method(**{"lambda": 0.3})
     kept = rate.auxiliary(net)
     penalty = rate.penalty(net, context(kept))
@@ -101,8 +101,8 @@ def test_penalty_is_lambda_times_the_mean_of_the_bits() -> None:
     assert method(**{"lambda": 0.0}).penalty(net, context(kept)) is None
 
 
-def test_the_rate_pulls_weights_to_zero_and_steps_apart() -> None:
-    """A step down its gradient makes weights smaller and the grid coarser: both cost fewer bits."""
+def test_the_penalty_shrinks_weights_and_coarsens_the_grid() -> None:
+    """Its negative gradient makes weights smaller and the grid coarser, which both save bits."""
     net, rate = weights(), method()
     kept = rate.auxiliary(net)
     penalty = rate.penalty(net, context(kept))
@@ -116,7 +116,7 @@ def test_the_rate_pulls_weights_to_zero_and_steps_apart() -> None:
 
 
 def entropy(weights: Weights) -> float:
-    """Bits a weight of an ideal coder that knows each tensor's histogram."""
+    """Mean bits of a weight for an ideal coder that knows the histogram of each tensor."""
     total = 0.0
     for name, part in weights.slices():
         counts = np.unique(weights.vector()[part], return_counts=True)[1]
@@ -126,7 +126,7 @@ def entropy(weights: Weights) -> float:
 
 
 def test_training_ends_on_the_grid_and_costs_fewer_bits_the_stronger_it_is() -> None:
-    """Measured as the entropy of what comes out; a net without it has a value of its own for each weight."""
+    """The entropy of the result falls with λ, and accuracy stays."""
     trainer = small_trainer()
     start = trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=10)))
     bits = []
@@ -144,14 +144,14 @@ def test_training_ends_on_the_grid_and_costs_fewer_bits_the_stronger_it_is() -> 
 
 
 @pytest.mark.parametrize("given", [{"lambda": -1.0}, {"fineness": 0.0}, {"bits": 8}])
-def test_nonsense_is_refused(given: dict[str, Any]) -> None:
-    """Before any training."""
+def test_invalid_parameters_are_refused(given: dict[str, Any]) -> None:
+    """Parameters out of range and unknown ones are errors before any training."""
     with pytest.raises(ValidationError):
         method(**given)
 
 
 def test_a_tensor_of_zeros_stays_finite() -> None:
-    """Its step is the smallest there is."""
+    """Its step size is the smallest normal number."""
     net, rate = {"a": torch.nn.Parameter(torch.zeros(3, 2))}, method()
     kept = rate.auxiliary(net)
     penalty = rate.penalty(net, context(kept))

@@ -19,14 +19,14 @@ def method(**given: Any) -> SmallifyHooks:
 
 
 def weights() -> dict[str, torch.nn.Parameter]:
-    """A convolution of 3 filters."""
+    """A convolution of three filters."""
     values = torch.randn(3, 2, 2, 2, generator=torch.Generator().manual_seed(2))
     return {"w": torch.nn.Parameter(values)}
 
 
 @pytest.mark.parametrize(("gates", "shape"), [("unit", (3, 1, 1, 1)), ("weight", (3, 2, 2, 2))])
 def test_a_trained_net_is_left_as_it_is_at_the_start(gates: str, shape: tuple[int, ...]) -> None:
-    """Gates are 1, one for each output or each weight."""
+    """Gates start at 1, one for each output or each weight."""
     net, smallify = weights(), method(gates=gates)
     kept = smallify.auxiliary(net)
     assert kept["w/gate"].shape == shape
@@ -36,7 +36,7 @@ def test_a_trained_net_is_left_as_it_is_at_the_start(gates: str, shape: tuple[in
 
 
 def test_the_net_computes_with_gate_times_weight() -> None:
-    """And both get their gradient."""
+    """Gates and weights both get their gradient."""
     net, smallify = weights(), method()
     kept = smallify.auxiliary(net)
     kept["w/gate"].data[1] = -0.5
@@ -49,7 +49,7 @@ def test_the_net_computes_with_gate_times_weight() -> None:
 
 @pytest.mark.parametrize(("given", "strength"), [({}, 1e-4), ({"gates": "weight"}, 1e-5), ({"lambda": 0.2}, 0.2)])
 def test_penalty_is_the_sum_of_the_gates_magnitudes(given: dict[str, Any], strength: float) -> None:
-    """With the strength of the kind of gate, unless one is given."""
+    """The default strength depends on the kind of gate."""
     net, smallify = weights(), method(**given)
     kept = smallify.auxiliary(net)
     kept["w/gate"].data.fill_(-0.5)
@@ -60,7 +60,7 @@ def test_penalty_is_the_sum_of_the_gates_magnitudes(given: dict[str, Any], stren
 
 
 def run_signs(smallify: SmallifyHooks, signs: list[list[float]]) -> dict[str, torch.Tensor]:
-    """What is kept after gates of these signs, one row a step."""
+    """The auxiliary tensors after steps with gates of these signs, one row for each step."""
     net = weights()
     kept = smallify.auxiliary(net)
     with torch.no_grad():
@@ -71,7 +71,7 @@ def run_signs(smallify: SmallifyHooks, signs: list[list[float]]) -> dict[str, to
 
 
 def test_variance_follows_the_papers_recurrence() -> None:
-    """Written out for one gate that changes its sign."""
+    """Compared with the recurrence written out in Python."""
     kept = run_signs(method(threshold=4.0), [[1, -1, 1], [1, -1, -1], [1, -1, 1]])
     mean, variance = [1.0] * 3, [0.0] * 3
     for row in ([1, -1, 1], [1, -1, -1], [1, -1, 1]):
@@ -82,8 +82,8 @@ def test_variance_follows_the_papers_recurrence() -> None:
     assert kept["w/mean"].flatten().tolist() == pytest.approx(mean)
 
 
-def test_a_gate_that_hovers_dies_for_good_and_a_steady_one_lives() -> None:
-    """One steady, one that changes its sign each step, one that changed it once and for all, long ago."""
+def test_only_a_gate_that_keeps_changing_its_sign_dies() -> None:
+    """Of three gates, only the one that changes its sign in each step dies."""
     flips = [[0.3, 0.1 * (-1) ** step, 0.2] for step in range(40)]
     kept = run_signs(method(), flips)
     assert kept["w/dead"].flatten().tolist() == [False, True, False]
@@ -91,7 +91,7 @@ def test_a_gate_that_hovers_dies_for_good_and_a_steady_one_lives() -> None:
 
 
 def test_fold_gives_the_function_that_was_trained() -> None:
-    """Gate times weight, and plain zeros where a gate is dead."""
+    """The result is gate times weight, and +0 where a gate is dead."""
     net, smallify = weights(), method()
     kept = smallify.auxiliary(net)
     kept["w/gate"].data[0] = 0.5
@@ -104,7 +104,7 @@ def test_fold_gives_the_function_that_was_trained() -> None:
 
 
 @pytest.mark.parametrize("given", [{"gates": "layer"}, {"momentum": 1.0}, {"threshold": 0.0}, {"lambda": -1.0}])
-def test_nonsense_is_refused(given: dict[str, Any]) -> None:
-    """Before any training."""
+def test_invalid_parameters_are_refused(given: dict[str, Any]) -> None:
+    """Parameters out of range are errors before any training."""
     with pytest.raises(ValidationError):
         method(**given)

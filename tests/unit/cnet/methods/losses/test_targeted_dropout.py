@@ -1,4 +1,4 @@
-"""Targeted Dropout: who is dropped, how often, and how the two shares rise."""
+"""Targeted Dropout: which weights are dropped, how often, and how both shares rise."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def columns(outputs: int = 3, rows: int = 10) -> dict[str, torch.nn.Parameter]:
 
 
 def context(time: float = 0.0, seed: int = 0) -> StepContext:
-    """``time`` of a training of ten epochs."""
+    """The context of a step at ``time``, 0..1, of a training of ten epochs."""
     epoch = int(time * 10)
     return StepContext(epoch, 10, time * 10 - epoch, {}, torch.Generator().manual_seed(seed))
 
 
 def test_candidates_are_the_smallest_of_each_output() -> None:
-    """With alpha 1 all floor(gamma * rows) of them go, in every output, and no other."""
+    """With alpha 1, exactly the floor(gamma * n) smallest weights of each output are dropped."""
     weights = columns()
     seen = method(alpha=1.0, gamma=0.75).reparametrize(weights, context())["w"]
     assert torch.equal(seen == 0, weights["w"].abs() <= 7)
@@ -41,7 +41,7 @@ def test_candidates_are_the_smallest_of_each_output() -> None:
 
 
 def test_kernels_count_by_their_output() -> None:
-    """A column of a convolution is all that one filter holds."""
+    """The weights of one output of a convolution are those of one filter."""
     flat = columns(2, 12)["w"]
     kernel = {"w": torch.nn.Parameter(flat.detach().reshape(2, 3, 2, 2))}
     seen = method(alpha=1.0, gamma=0.5).reparametrize(kernel, context())["w"]
@@ -61,7 +61,7 @@ def test_a_candidate_is_dropped_as_often_as_alpha_says() -> None:
 
 
 def test_no_gradient_reaches_what_is_dropped() -> None:
-    """And all of it reaches what is not."""
+    """The other weights get all of theirs."""
     weights = columns()
     seen = method(alpha=1.0, gamma=0.5).reparametrize(weights, context())["w"]
     seen.sum().backward()
@@ -70,7 +70,7 @@ def test_no_gradient_reaches_what_is_dropped() -> None:
 
 
 def test_the_same_generator_drops_the_same() -> None:
-    """And another one another choice."""
+    """Another seed drops other weights."""
     weights, dropout = columns(), method()
     one, same, other = (dropout.reparametrize(weights, context(seed=seed))["w"] for seed in (0, 0, 1))
     assert torch.equal(one, same)
@@ -81,22 +81,22 @@ def test_the_same_generator_drops_the_same() -> None:
     ("time", "alpha", "gamma"), [(0, 0, 0), (0.25, 0.2, 0.95 * 0.45), (0.5, 0.4, 0.95 * 0.9), (0.75, 0.6, 0.975 * 0.9)]
 )
 def test_ramp_follows_the_authors_code(time: float, alpha: float, gamma: float) -> None:
-    """Alpha in one line, gamma in two."""
+    """Alpha rises linearly, gamma with two slopes."""
     assert method(alpha=0.8, gamma=0.9, ramp=True).method.shares(time) == pytest.approx((alpha, gamma))
     assert method(alpha=0.8, gamma=0.9, ramp=True).method.shares(1.0) == pytest.approx((0.8, 0.9))
     assert method(alpha=0.8, gamma=0.9).method.shares(time) == (0.8, 0.9)
 
 
 def test_first_and_last_layer_are_left_alone_unless_asked() -> None:
-    """As in the authors' residual nets."""
+    """They never drop by default, as in the authors' residual networks."""
     weights = {name: columns()["w"] for name in ("stem", "middle", "logits")}
     assert set(method(ends=False).reparametrize(weights, context())) == {"middle"}
     assert set(method().reparametrize(weights, context())) == {"stem", "middle", "logits"}
 
 
 @pytest.mark.parametrize("given", [{"alpha": 0.0}, {"gamma": 0.0}, {"gamma": 0.05}])
-def test_nothing_to_drop_leaves_the_net_as_it_is(given: dict[str, float]) -> None:
-    """Not even a copy is made."""
+def test_nothing_is_replaced_where_nothing_is_dropped(given: dict[str, float]) -> None:
+    """No tensor is replaced."""
     assert method(**given).reparametrize(columns(), context()) == {}
 
 
@@ -106,7 +106,7 @@ def test_gamma_of_one_drops_from_all() -> None:
 
 
 @pytest.mark.parametrize("given", [{"alpha": 1.5}, {"gamma": -0.1}, {"alpha": "1"}, {"beta": 1.0}])
-def test_nonsense_is_refused(given: dict[str, Any]) -> None:
-    """Before any training."""
+def test_invalid_parameters_are_refused(given: dict[str, Any]) -> None:
+    """Parameters out of range and unknown ones are errors before any training."""
     with pytest.raises(ValidationError):
         method(**given)

@@ -1,4 +1,4 @@
-"""Training of shared values."""
+"""Training of centroids, and of what is not compressible around frozen weights."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SETTINGS = [
 
 
 def trained_net(trainer: Trainer) -> Weights:
-    """A few epochs from scratch."""
+    """Weights after three epochs from scratch."""
     return trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=3)))
 
 
 @pytest.mark.parametrize("optimizer", SETTINGS)
 def test_centroids_move_and_labels_stay(optimizer: Optimizer) -> None:
-    """Few values before and after, pruned weights zero, the training loss lower."""
+    """Pruned weights stay zero, and the training loss falls."""
     trainer = small_trainer()
     net = trained_net(trainer)
     symbols = coarse(net)
@@ -52,7 +52,7 @@ def test_centroids_move_and_labels_stay(optimizer: Optimizer) -> None:
 
 
 def test_what_is_worse_is_not_returned() -> None:
-    """A rate far too high: the centroids come back as they were, and the log says so."""
+    """With far too high a rate the centroids are returned as they were, and the log says so."""
     observer = Recorder()
     trainer = small_trainer(observer=observer)
     net = trained_net(trainer)
@@ -67,7 +67,7 @@ def test_what_is_worse_is_not_returned() -> None:
 
 
 def test_a_grid_stays_and_the_rest_is_trained_around_it() -> None:
-    """Weights keep their bits, biases move, the training loss falls."""
+    """Weights keep their bits, biases move, and the training loss falls."""
     trainer = small_trainer()
     net = trained_net(trainer)
     symbols = coarse(net)
@@ -83,7 +83,7 @@ def test_a_grid_stays_and_the_rest_is_trained_around_it() -> None:
 
 
 def test_a_grid_with_nothing_around_it_is_left_alone() -> None:
-    """Every tensor compressible: there is nothing to train, and no optimizer to fail over it."""
+    """If every tensor is compressible there is nothing to train."""
     trainer = small_trainer()
     net = replace(trainer.initial(0), compressible=tuple(tensor.name for tensor in trainer.initial(0)))
     symbols = coarse(net)
@@ -95,7 +95,7 @@ def test_a_grid_with_nothing_around_it_is_left_alone() -> None:
 
 
 def test_kept_values_without_labels_are_left_alone() -> None:
-    """Nothing is shared where the quantizer is none."""
+    """The quantizer none makes no centroids to train."""
     trainer = small_trainer()
     net = trainer.initial(0)
     keep = np.abs(net.vector()) > 0.1
@@ -106,7 +106,7 @@ def test_kept_values_without_labels_are_left_alone() -> None:
 
 
 def test_a_net_with_everything_pruned_has_no_centroids_to_train() -> None:
-    """It comes back as it is."""
+    """Weights and symbols are returned as they are."""
     trainer = small_trainer()
     net = trainer.initial(0)
     empty = Symbols(np.zeros(net.compressible_parameters, np.bool_), np.zeros(0, np.uint8), np.zeros(0, np.float32))
@@ -117,7 +117,7 @@ def test_a_net_with_everything_pruned_has_no_centroids_to_train() -> None:
 
 @pytest.mark.parametrize("fixed", [False, True])
 def test_a_resumed_training_of_centroids_equals_an_undisturbed_one(tmp_path: Path, fixed: bool) -> None:
-    """The centroids, and what is trained with or around them, are part of the saved state."""
+    """Centroids and all that is trained with them are part of the saved state."""
     net = trained_net(small_trainer("resnet20"))
     symbols = coarse(net)
     stage = TrainingStage(
@@ -134,7 +134,7 @@ def test_a_resumed_training_of_centroids_equals_an_undisturbed_one(tmp_path: Pat
 
 
 def test_gradient_is_the_sum_over_members_by_their_number() -> None:
-    """Two labels over two tensors, one weight pruned."""
+    """There are two labels in two tensors, and one weight is pruned."""
     one = torch.nn.Parameter(torch.zeros(2, 2))
     two = torch.nn.Parameter(torch.zeros(1, 2))
     symbols = Symbols(
@@ -154,7 +154,7 @@ def test_gradient_is_the_sum_over_members_by_their_number() -> None:
 @given(st.integers(0, 2**31), st.integers(1, 9), st.sampled_from([1, 300, 70_000]))
 @settings(max_examples=20, deadline=None)
 def test_sums_by_label_are_those_of_bincount(seed: int, count: int, entries: int) -> None:
-    """In rows, rows of rows, and rows of those; labels without entries give 0, and the last label counts nowhere."""
+    """For one, two and three levels of rows; labels without entries give 0, and the last label is left out."""
     random = np.random.default_rng(seed)
     labels = random.choice(count + 1, entries, p=random.dirichlet(np.full(count + 1, 0.3)))
     values = random.standard_normal(entries)
@@ -164,7 +164,7 @@ def test_sums_by_label_are_those_of_bincount(seed: int, count: int, entries: int
 
 
 def test_centroids_that_meet_become_one() -> None:
-    """Sorted, merged, labels following, minus zero made zero."""
+    """Centroids are sorted and merged, labels renumbered, and -0 becomes 0."""
     symbols = Symbols(np.ones(5, np.bool_), np.array([0, 1, 2, 3, 1], np.uint8), np.arange(4, dtype=np.float32))
     moved = sorted_symbols(symbols, np.array([3.0, -0.0, 3.0, -5.0], np.float32))
     assert moved.centroids.tolist() == [-5, 0, 3]
@@ -173,7 +173,7 @@ def test_centroids_that_meet_become_one() -> None:
 
 
 def test_more_than_256_centroids_need_wide_labels() -> None:
-    """uint16 beyond 256, uint8 again once they have merged."""
+    """Labels are uint16 beyond 256 centroids, and uint8 again once centroids were merged."""
     symbols = Symbols(np.ones(300, np.bool_), np.arange(300, dtype=np.uint16), np.arange(300, dtype=np.float32))
     values = np.arange(300, dtype=np.float32)[::-1].copy()
     wide = sorted_symbols(symbols, values)
@@ -192,7 +192,7 @@ def test_centroids_of_a_float64_net_stay_float64() -> None:
 
 
 def test_dither_stays_while_centroids_move() -> None:
-    """Every kept weight is its centroid less its own dither, before, while and after; the training loss falls."""
+    """Every weight is its centroid minus its own dither before and after, and the training loss falls."""
     trainer = small_trainer()
     net = trained_net(trainer)
     vector = net.vector()
@@ -220,7 +220,7 @@ def test_dither_stays_while_centroids_move() -> None:
 
 
 def test_centroids_that_rows_scale_are_refused() -> None:
-    """They are no shared values; the job spec does not ask for it."""
+    """Weights of one label do not share a value then."""
     symbols = QUANTIZERS.create("binary", scope="channel").symbols(
         np.ones(6, np.float32), np.ones(6, bool), None, [(2, 3)]
     )

@@ -1,4 +1,4 @@
-"""Training with pruned weights pinned at zero."""
+"""Training with pruned weights held at zero."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPTIMIZERS = [
 
 
 def half(weights: Weights) -> npt.NDArray[np.bool_]:
-    """The larger half of w_net."""
+    """The mask of the larger half of w_net."""
     magnitude = np.abs(weights.vector())
     larger: npt.NDArray[np.bool_] = magnitude > np.median(magnitude)
     return larger
@@ -31,7 +31,7 @@ def half(weights: Weights) -> npt.NDArray[np.bool_]:
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_pruned_weights_end_as_positive_zeros(optimizer: Optimizer) -> None:
-    """Momentum and weight decay cannot bring them back; the others move."""
+    """Momentum and weight decay do not bring them back; the others move."""
     trainer = small_trainer()
     start = trainer.initial(0)
     keep = half(start)
@@ -42,25 +42,25 @@ def test_pruned_weights_end_as_positive_zeros(optimizer: Optimizer) -> None:
 
 
 def test_pruned_weights_are_zero_after_every_step_and_gather_no_momentum() -> None:
-    """Seen in the module and in the optimizer's own state."""
+    """Checked in the module and in the optimizer's state."""
     module = torch.nn.Linear(6, 3)
     weight = module.weight
     keep = np.arange(18) % 3 == 0
-    pinned = FixedMask([weight], keep)
-    optimizer = torch.optim.SGD(pinned.parameters(module), lr=0.1, momentum=0.9, weight_decay=0.1)
+    masked = FixedMask([weight], keep)
+    optimizer = torch.optim.SGD(masked.parameters(module), lr=0.1, momentum=0.9, weight_decay=0.1)
     for _ in range(5):
         optimizer.zero_grad()
         module(torch.ones(2, 6)).square().sum().backward()
-        pinned.before_step()
+        masked.before_step()
         optimizer.step()
-        pinned.after_step()
+        masked.after_step()
         flat = weight.detach().reshape(-1).numpy()
         assert not flat[~keep].view(np.uint32).any()
     assert not optimizer.state[weight]["momentum_buffer"].reshape(-1)[torch.from_numpy(~keep)].any()
 
 
 def test_recovery_regains_accuracy() -> None:
-    """Pruning hurts, training what is left heals."""
+    """Training the weights that are left lowers the loss that pruning raised."""
     trainer = small_trainer()
     trained = trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=15)))
     magnitude = np.abs(trained.vector())
@@ -72,7 +72,7 @@ def test_recovery_regains_accuracy() -> None:
 
 
 def test_no_epochs_prune_and_leave_the_rest() -> None:
-    """Kept weights keep their bits."""
+    """The weights that are not pruned keep their bits."""
     trainer = small_trainer()
     start = trainer.initial(0)
     keep = half(start)
@@ -81,8 +81,8 @@ def test_no_epochs_prune_and_leave_the_rest() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
-def test_all_or_nothing_kept(share: float) -> None:
-    """A mask of ones changes nothing about the training, a mask of zeros leaves biases alone to be trained."""
+def test_masks_of_ones_and_of_zeros(share: float) -> None:
+    """A mask of ones changes nothing; with a mask of zeros only biases are trained."""
     trainer = small_trainer()
     start = trainer.initial(0)
     keep = np.full(start.compressible_parameters, bool(share))
@@ -92,7 +92,7 @@ def test_all_or_nothing_kept(share: float) -> None:
 
 
 def test_buffers_can_be_pruned_too() -> None:
-    """A user may call running statistics compressible; they are pinned like the rest."""
+    """Running statistics that a user selected are held at zero like weights."""
     trainer = small_trainer("resnet20", selection=Selection(include=("*.running_mean",)))
     start = trainer.initial(0)
     keep = np.zeros(start.compressible_parameters, np.bool_)
@@ -101,7 +101,7 @@ def test_buffers_can_be_pruned_too() -> None:
     assert trained["bn1.running_var"].data.any()
 
 
-def test_loop_speaks_of_its_stage() -> None:
+def test_metrics_name_the_stage() -> None:
     """Metrics carry the stage's name."""
     observer = Recorder()
     trainer = small_trainer(observer=observer)

@@ -1,4 +1,4 @@
-"""Batch norm measured anew, and merged."""
+"""Statistics of batch normalization, measured again and merged."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ STATISTICS = ("running_mean", "running_var")
 
 
 def resnet() -> Trainer:
-    """A trainer of a net with batch norm, whose batches hold all 32 training images."""
+    """A trainer of a network with batch normalization, whose batches hold all 32 training images."""
     return small_trainer("resnet20", training=small_training(batch_size=32), dataset=small_dataset())
 
 
 def first_outputs(trainer: Trainer, weights: Weights) -> torch.Tensor:
-    """What the first convolution gives for the training images, float64."""
+    """The outputs of the first convolution for the training images, float64."""
     module = LoadedNetwork(trainer.network, weights).module
     with torch.no_grad():
         images = torch.from_numpy(trainer.dataset.x_train.astype(np.float32) / 255)
@@ -31,7 +31,7 @@ def first_outputs(trainer: Trainer, weights: Weights) -> torch.Tensor:
 
 
 def test_statistics_are_those_of_the_training_images() -> None:
-    """Mean, and variance with n - 1, over images and pixels; the counter and all else stay."""
+    """Means and variances (with n - 1) over images and pixels; nothing else changes."""
     trainer = resnet()
     weights = trainer.initial(0)
     measured = trainer.with_batch_norm_measured(weights)
@@ -45,14 +45,14 @@ def test_statistics_are_those_of_the_training_images() -> None:
 
 
 def test_measuring_twice_is_measuring_once() -> None:
-    """Old statistics do not count, and batches are the same each time."""
+    """Former statistics do not count, and the batches are the same each time."""
     trainer = resnet()
     once = trainer.with_batch_norm_measured(trainer.initial(0))
     assert same_bits(trainer.with_batch_norm_measured(once), once)
 
 
 def test_a_net_without_batch_norm_stays_as_it_is() -> None:
-    """Nothing is computed."""
+    """The weights are returned unchanged."""
     trainer = small_trainer()
     weights = trainer.initial(0)
     assert trainer.with_batch_norm_measured(weights) is weights
@@ -60,7 +60,7 @@ def test_a_net_without_batch_norm_stays_as_it_is() -> None:
 
 
 def test_compressible_statistics_are_not_measured() -> None:
-    """What a user calls a weight is a weight."""
+    """Statistics that a user selected count as weights."""
     selection = Selection(include=("bn1.running_mean",))
     trainer = small_trainer("resnet20", selection=selection)
     weights = trainer.initial(0)
@@ -70,13 +70,13 @@ def test_compressible_statistics_are_not_measured() -> None:
 
 
 def trained() -> tuple[Trainer, Weights]:
-    """A net whose statistics, scales and shifts are not those of the start."""
+    """A trained network, whose statistics, scales and shifts differ from the initial ones."""
     trainer = resnet()
     return trainer, trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=2)))
 
 
 def test_merging_keeps_the_function() -> None:
-    """Loss and outputs to rounding; statistics are constants."""
+    """The loss stays up to rounding, and all statistics are constants."""
     trainer, weights = trained()
     merged = trainer.with_batch_norm_merged(weights)
     assert trainer.evaluate(merged).loss == pytest.approx(trainer.evaluate(weights).loss, rel=1e-5)
@@ -89,15 +89,15 @@ def test_merging_keeps_the_function() -> None:
 
 
 def test_merging_twice_is_merging_once() -> None:
-    """Up to a rounding of the scale."""
+    """The values are equal up to rounding."""
     trainer, weights = trained()
     once = trainer.with_batch_norm_merged(weights)
     for one, other in zip(once, trainer.with_batch_norm_merged(once), strict=True):
         assert other.values() == pytest.approx(one.values(), rel=1e-6)
 
 
-def test_measuring_brings_a_pruned_net_back() -> None:
-    """Statistics of the dense net mislead the sparse one; a stage that measures anew needs no epoch for it."""
+def test_measuring_lowers_the_loss_of_a_pruned_network() -> None:
+    """Measured statistics lower the loss of a pruned network without any epoch."""
     trainer = small_trainer("resnet20")
     weights = trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=6)))
     keep = PRUNERS.create("magnitude").keep(weights, 0.6)

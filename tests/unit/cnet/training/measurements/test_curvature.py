@@ -1,4 +1,4 @@
-"""The Fisher information's diagonal, against its definition."""
+"""The diagonal of the Fisher information, compared with its definition."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.small_training import small_trainer
 
 
 def images(count: int) -> ImageSplit:
-    """Random ones of 1x1x3."""
+    """A split of so many random images of shape (1, 1, 3)."""
     x = torch.randn(count, 1, 1, 3, generator=torch.Generator().manual_seed(0))
     one = torch.ones(1, 1, 1)
     return ImageSplit(x, torch.zeros(count, dtype=torch.int64), 0 * one, one)
 
 
 def test_it_estimates_the_expectation_over_the_nets_own_labels() -> None:
-    """Mean over images, and over labels as the net predicts them, of the squared gradient of one image's loss."""
+    """The expectation over images and predicted labels of the squared gradient of one image's loss."""
     module = nn.Sequential(nn.Flatten(), nn.Linear(3, 4))
     with torch.no_grad():
         module[1].weight.copy_(torch.randn(4, 3, generator=torch.Generator().manual_seed(1)))
@@ -43,7 +43,7 @@ def test_it_estimates_the_expectation_over_the_nets_own_labels() -> None:
 
 
 def test_the_same_each_time_and_zero_where_an_input_is_dead() -> None:
-    """A pixel that is black in all images carries no information."""
+    """Weights of a pixel that is black in all images have no information."""
     trainer = small_trainer()
     dataset = trainer.dataset
     dataset.x_train[:, :, 0, 0] = 0
@@ -58,7 +58,7 @@ def test_the_same_each_time_and_zero_where_an_input_is_dead() -> None:
 
 
 def test_outputs_that_are_not_finite_are_an_error() -> None:
-    """A net that fell apart has no curvature: the error says what is wrong with it."""
+    """Infinite weights have no curvature."""
     trainer = small_trainer()
     weights = trainer.initial(0)
     broken = weights.with_vector(np.full(weights.compressible_parameters, np.inf, np.float32))

@@ -36,7 +36,7 @@ class CountingBuilder:
 
     @property
     def input_shapes(self) -> tuple[Shape, ...]:
-        """Those of the inner builder."""
+        """The shapes of the inner builder."""
         return self.builder.input_shapes
 
     def build(self, shapes: Mapping[str, Shape] | None = None) -> nn.Module:
@@ -58,7 +58,7 @@ def counting_trainer() -> tuple[Trainer, list[str], Weights]:
 
 
 def test_fresh_weights_are_initialized_once() -> None:
-    """The only call that computes initial values."""
+    """No other call computes initial values."""
     trainer, calls, _ = counting_trainer()
     trainer.initial(0)
     assert calls == ["build", "initialize"]
@@ -67,7 +67,7 @@ def test_fresh_weights_are_initialized_once() -> None:
 @pytest.mark.parametrize("measure", [False, True])
 @pytest.mark.parametrize("distill", [False, True])
 def test_a_training_builds_its_network_once_and_its_teacher_once(measure: bool, distill: bool) -> None:
-    """Whatever it measures afterwards; nothing is initialized, since all values are loaded."""
+    """Measuring afterwards builds nothing, and nothing is initialized."""
     trainer, calls, weights = counting_trainer()
     teacher = Distillation(weights, Distill()) if distill else None
     stage = TrainingStage("recover", small_training(epochs=1), distillation=teacher, remeasure_batch_norm=measure)
@@ -81,7 +81,7 @@ def test_a_training_builds_its_network_once_and_its_teacher_once(measure: bool, 
 def test_training_of_centroids_builds_its_network_once_and_its_teacher_once(
     freeze: bool, measure: bool, distill: bool
 ) -> None:
-    """Training, measuring and both losses use one module: before, 3 to 9 were built."""
+    """Training, measuring and both losses use one module."""
     trainer, calls, weights = counting_trainer()
     teacher = Distillation(weights, Distill()) if distill else None
     stage = TrainingStage(
@@ -96,7 +96,7 @@ def test_training_of_centroids_builds_its_network_once_and_its_teacher_once(
 
 
 def test_each_measurement_builds_its_network_once() -> None:
-    """Accuracy, curvature, statistics, and statistics merged."""
+    """Evaluation, curvature, measured statistics and merged statistics."""
     trainer, calls, weights = counting_trainer()
     trainer.evaluate(weights)
     trainer.curvature(weights)
@@ -106,7 +106,7 @@ def test_each_measurement_builds_its_network_once() -> None:
 
 
 def test_loading_replaces_every_value_and_drops_gradients() -> None:
-    """Also a counter that the weights leave out goes back to its initial value."""
+    """A counter that the weights leave out returns to its initial value."""
     trainer = small_trainer("resnet8")
     one, two = ([t for t in trainer.initial(seed) if "num_batches" not in t.name] for seed in (0, 1))
     network = LoadedNetwork(trainer.network, Weights.select(one))
@@ -118,8 +118,8 @@ def test_loading_replaces_every_value_and_drops_gradients() -> None:
     assert all(parameter.grad is None for parameter in network.module.parameters())
 
 
-def test_kernels_that_lie_channels_last_come_back_as_they_should() -> None:
-    """As on a GPU in bfloat16: same values, C order, and training goes on."""
+def test_kernels_that_lie_channels_last_are_read_in_c_order() -> None:
+    """Values are the same and in C order, as after bfloat16 on a GPU."""
     trainer = small_trainer("resnet20")
     weights = trainer.initial(0)
     network = LoadedNetwork(trainer.network, weights)
@@ -127,8 +127,8 @@ def test_kernels_that_lie_channels_last_come_back_as_they_should() -> None:
     back = network.to_weights(weights)
     assert same_bits(back, weights)
     assert all(tensor.data.flags.c_contiguous for tensor in back)
-    pinned = FixedMask([network.module.get_parameter("layer1.0.conv1.weight")], np.arange(2304) % 2 == 0)
-    pinned.after_step()
+    masked = FixedMask([network.module.get_parameter("layer1.0.conv1.weight")], np.arange(2304) % 2 == 0)
+    masked.after_step()
     masked = network.to_weights(weights)["layer1.0.conv1.weight"].data.reshape(-1)
     assert np.array_equal(
         masked, np.where(np.arange(2304) % 2 == 0, weights["layer1.0.conv1.weight"].data.reshape(-1), 0)
