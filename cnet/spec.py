@@ -61,8 +61,15 @@ class Target(UserDocument):
 class Compressible(UserDocument):
     """Which tensors to compress, by name patterns with ``*`` and ``?``, in addition to the default rule."""
 
-    include: tuple[Pattern, ...] = Field(default=(), max_length=1000, strict=False)
-    exclude: tuple[Pattern, ...] = Field(default=(), max_length=1000, strict=False)
+    include: tuple[Pattern, ...] = Field(
+        default=(),
+        max_length=1000,
+        strict=False,
+        description="Name patterns of floating-point tensors to compress in addition.",
+    )
+    exclude: tuple[Pattern, ...] = Field(
+        default=(), max_length=1000, strict=False, description="Name patterns of tensors to store exactly."
+    )
 
     def selection(self) -> Selection:
         """The same patterns as the library's value type."""
@@ -74,23 +81,52 @@ class JobSpec(UserDocument):
 
     model_config = ConfigDict(defer_build=True)  # the first validation reads the registries; an import reads none
 
-    checkpoint: str | None = Field(default=None, max_length=200)
-    architecture: Annotated[Architecture, OneOf(ARCHITECTURES)] | None = None
-    dataset: str | None = Field(default=None, max_length=200)
-    preprocess: Preprocess | None = None
-    compressible: Compressible | None = None
-    transform: Annotated[Transform, OneOf(TRANSFORMS)] | None = None
-    method: Annotated[Method, OneOf(METHODS)] | None = None
-    training: Training | None = None
-    baseline: Baseline | None = None
-    prune: Annotated[Pruner, OneOf(PRUNERS)] | None = None
-    recover: Recover | None = None
-    quantize: Annotated[Quantizer, OneOf(QUANTIZERS)] | None = None
-    encode: Annotated[Encoder, OneOf(ENCODERS)] | None = None
-    target: Target | None = None
-    name: str | None = Field(default=None, max_length=200)
+    checkpoint: str | None = Field(
+        default=None,
+        max_length=200,
+        description="Id of the checkpoint; null: train the architecture from scratch first.",
+    )
+    architecture: Annotated[Architecture, OneOf(ARCHITECTURES)] | None = Field(
+        default=None, description="Network that the weights belong to; needed with a data set."
+    )
+    dataset: str | None = Field(
+        default=None,
+        max_length=200,
+        description="Id of a data set, or the name of a built-in one; null: compress the weights without any data.",
+    )
+    preprocess: Preprocess | None = Field(
+        default=None, description="Scaling of the images of the data set; null: none."
+    )
+    compressible: Compressible | None = Field(
+        default=None, description="Tensors to compress; null: all floating-point tensors of two dimensions or more."
+    )
+    transform: Annotated[Transform, OneOf(TRANSFORMS)] | None = Field(
+        default=None, description="Change of form before pruning; null: none."
+    )
+    method: Annotated[Method, OneOf(METHODS)] | None = Field(
+        default=None, description="Training method of the fine-tuning before pruning."
+    )
+    training: Training | None = Field(default=None, description="Settings of the fine-tuning.")
+    baseline: Baseline | None = Field(
+        default=None, description="Settings of the training from scratch; what is left out is as in training."
+    )
+    prune: Annotated[Pruner, OneOf(PRUNERS)] | None = Field(
+        default=None, description="Which weights become zero, and how many."
+    )
+    recover: Recover | None = Field(
+        default=None, description="Settings of the fine-tuning after pruning and quantizing."
+    )
+    quantize: Annotated[Quantizer, OneOf(QUANTIZERS)] | None = Field(
+        default=None, description="Which values the non-zero weights may have."
+    )
+    encode: Annotated[Encoder, OneOf(ENCODERS)] | None = Field(default=None, description="Entropy coder of the bundle.")
+    target: Target | None = Field(
+        default=None,
+        description="What the selected point must meet; null: to lose at most 1 point of accuracy, if possible.",
+    )
+    name: str | None = Field(default=None, max_length=200, description="Name of the job, for people.")
     labels: dict[Annotated[str, Field(max_length=63)], Annotated[str, Field(max_length=255)]] | None = Field(
-        default=None, max_length=32
+        default=None, max_length=32, description="Labels of the job, by which lists can be filtered."
     )
     time_limit: int | None = Field(
         default=None, ge=1, description="Seconds that the job may run; waiting in the queue does not count."

@@ -1,10 +1,10 @@
-"""Arguments that FastAPI passes to the endpoints: the backend, and the owner who sent the request."""
+"""Arguments that FastAPI passes to the endpoints: the backend, the owner who sent the request, ids in the path."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Request, Security
+from fastapi import Depends, Path, Request, Security
 from fastapi.security import HTTPBearer
 
 from app.api.auth import Principal
@@ -26,6 +26,9 @@ def get_owner(request: Request) -> str:
     return principal.owner
 
 
+CheckpointId = Annotated[str, Path(description="Id of the checkpoint, `ckpt_...`.")]
+DatasetId = Annotated[str, Path(description="Id of the data set, `ds_...`.")]
+JobId = Annotated[str, Path(description="Id of the job, `job_...`.")]
 BackendDep = Annotated[Backend, Depends(get_backend)]
 OwnerDep = Annotated[str, Depends(get_owner)]
 bearer_security = Security(_BEARER)

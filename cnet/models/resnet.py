@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from pydantic import Field
+
 from cnet.models.architecture import ARCHITECTURES, Architecture
 from cnet.models.layers import (
     BatchNorm,
@@ -33,7 +35,9 @@ class ResNet(Architecture):
     summary: ClassVar[str] = "Residual network for CIFAR with shortcuts without parameters, for images from 4x4 on."
     source: ClassVar[str] = "He et al., Deep Residual Learning for Image Recognition, 2016, section 4.2"
 
-    name: Literal["resnet8", "resnet20", "resnet32", "resnet44", "resnet56", "resnet110"]
+    name: Literal["resnet8", "resnet20", "resnet32", "resnet44", "resnet56", "resnet110"] = Field(
+        description="Which one; the number counts its layers."
+    )
 
     def layers(self, input_shape: tuple[int, int, int], classes: int) -> Layer:
         """A convolution, three stages, the mean over the image, a linear layer."""

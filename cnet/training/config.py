@@ -15,10 +15,10 @@ LearningRate = Annotated[float, Field(gt=0.0, le=1000.0)]
 class Optimizer(UserDocument):
     """The optimizer and its settings."""
 
-    name: Literal["sgd", "adam", "adamw"] = "adam"
-    learning_rate: LearningRate = 0.003
+    name: Literal["sgd", "adam", "adamw"] = Field(default="adam", description="Which optimizer.")
+    learning_rate: LearningRate = Field(default=0.003, description="Learning rate before the schedule changes it.")
     momentum: float = Field(default=0.9, ge=0.0, lt=1.0, description="Momentum of sgd; beta1 of adam and adamw.")
-    weight_decay: float = Field(default=0.0, ge=0.0, le=10.0)
+    weight_decay: float = Field(default=0.0, ge=0.0, le=10.0, description="Factor of the weight decay; 0: none.")
     nesterov: bool = Field(default=False, description="Nesterov momentum; only for sgd with a momentum above 0.")
 
     @model_validator(mode="after")
@@ -31,11 +31,11 @@ class Optimizer(UserDocument):
 class Schedule(UserDocument):
     """How the learning rate changes over the epochs of one training."""
 
-    name: Literal["constant", "cosine", "step"] = "constant"
+    name: Literal["constant", "cosine", "step"] = Field(default="constant", description="Shape of the curve.")
     milestones: tuple[Annotated[int, Field(ge=1)], ...] = Field(
         default=(), strict=False, description="For step: epochs at which the rate is multiplied by gamma."
     )
-    gamma: float = Field(default=0.1, gt=0.0, le=1.0)
+    gamma: float = Field(default=0.1, gt=0.0, le=1.0, description="For step: factor at each milestone.")
     warmup_epochs: Epochs = Field(default=0, description="Epochs in which the rate first rises linearly from zero.")
 
     @model_validator(mode="after")
@@ -55,13 +55,13 @@ class Augment(UserDocument):
 class Training(UserDocument):
     """Settings of one training: of a baseline from scratch, or of the fine-tuning."""
 
-    epochs: Epochs = 30
-    batch_size: int = Field(default=128, ge=1, le=1_000_000)
-    optimizer: Optimizer = Optimizer()
-    schedule: Schedule = Schedule()
-    augment: Augment = Augment()
-    seed: int = Field(default=0, ge=0, lt=2**63)
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    epochs: Epochs = Field(default=30, description="Number of passes over the training images; 0: no training.")
+    batch_size: int = Field(default=128, ge=1, le=1_000_000, description="Number of images in a batch.")
+    optimizer: Optimizer = Field(default=Optimizer(), description="The optimizer.")
+    schedule: Schedule = Field(default=Schedule(), description="Changes of the learning rate over the epochs.")
+    augment: Augment = Field(default=Augment(), description="Random changes of the training images.")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of all random numbers of the job.")
+    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="auto: a GPU where there is one.")
     precision: Literal["float32", "bfloat16"] = Field(
         default="float32", description="bfloat16: autocast in the forward and the backward pass; weights stay float32."
     )
@@ -70,20 +70,26 @@ class Training(UserDocument):
 class Preprocess(UserDocument):
     """Scaling of the images: (x - mean) / std for each channel, after uint8 is divided by 255."""
 
-    mean: tuple[float, ...] = Field(default=(0.0,), min_length=1, max_length=1024, strict=False)
+    mean: tuple[float, ...] = Field(
+        default=(0.0,),
+        min_length=1,
+        max_length=1024,
+        strict=False,
+        description="Mean: one value for all channels, or one for each.",
+    )
     std: tuple[Annotated[float, Field(ge=1e-6)], ...] = Field(
-        default=(1.0,), min_length=1, max_length=1024, strict=False
+        default=(1.0,), min_length=1, max_length=1024, strict=False, description="Standard deviation, likewise."
     )
 
 
 class Baseline(UserDocument):
     """Settings of the training from scratch; a setting that is left out is that of ``training``."""
 
-    epochs: Epochs | None = None
-    batch_size: int | None = Field(default=None, ge=1, le=1_000_000)
-    optimizer: Optimizer | None = None
-    schedule: Schedule | None = None
-    augment: Augment | None = None
+    epochs: Epochs | None = Field(default=None, description="Number of passes over the training images.")
+    batch_size: int | None = Field(default=None, ge=1, le=1_000_000, description="Number of images in a batch.")
+    optimizer: Optimizer | None = Field(default=None, description="The optimizer.")
+    schedule: Schedule | None = Field(default=None, description="Changes of the learning rate over the epochs.")
+    augment: Augment | None = Field(default=None, description="Random changes of the training images.")
 
     def over(self, training: Training) -> Training:
         """``training`` with the settings that are given here in place of its own."""

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from app.api.checkpoints import service
 from app.api.checkpoints.schemas import Checkpoint, CheckpointList, CheckpointQuery, TensorList
-from app.api.dependencies import BackendDep, OwnerDep, bearer_security
+from app.api.dependencies import BackendDep, CheckpointId, OwnerDep, bearer_security
 from app.api.http.file_response import send_file
 from app.api.http.json_response import json_response
 from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY, binary
@@ -46,13 +46,13 @@ def find(query: PageParameters, backend: BackendDep, owner: OwnerDep) -> dict[st
 
 
 @router.get("/{checkpoint_id}", operation_id="get_checkpoint", summary="Show a checkpoint", response_model=Checkpoint)
-def get(checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> Checkpoint:
+def get(checkpoint_id: CheckpointId, backend: BackendDep, owner: OwnerDep) -> Checkpoint:
     """The checkpoint's description, without its tensors."""
     return Checkpoint.of(service.get(backend, checkpoint_id, owner))
 
 
 @router.delete("/{checkpoint_id}", operation_id="delete_checkpoint", summary="Delete a checkpoint", status_code=204)
-def delete(checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> None:
+def delete(checkpoint_id: CheckpointId, backend: BackendDep, owner: OwnerDep) -> None:
     """Delete the checkpoint. `409 in_use` while a job that has not ended needs it."""
     service.delete(backend, checkpoint_id, owner)
 
@@ -63,7 +63,7 @@ def delete(checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> None:
     summary="List a checkpoint's tensors",
     response_model=TensorList,
 )
-def tensors(checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
+def tensors(checkpoint_id: CheckpointId, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
     """All tensors with their shapes, element types and statistics of their values."""
     return {"data": service.get(backend, checkpoint_id, owner).manifest["tensors"]}
 
@@ -76,7 +76,7 @@ def tensors(checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> dict[st
     responses=binary("application/octet-stream", "The safetensors file."),
 )
 @router.head("/{checkpoint_id}/content", include_in_schema=False)
-def content(request: Request, checkpoint_id: str, backend: BackendDep, owner: OwnerDep) -> Response:
+def content(request: Request, checkpoint_id: CheckpointId, backend: BackendDep, owner: OwnerDep) -> Response:
     """The tensors as a safetensors file. `Range`, `If-None-Match` and `If-Range` are supported."""
     return send_file(request, service.content(backend, checkpoint_id, owner))
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from app.api.datasets import service
 from app.api.datasets.schemas import Dataset, DatasetList
-from app.api.dependencies import BackendDep, OwnerDep, bearer_security
+from app.api.dependencies import BackendDep, DatasetId, OwnerDep, bearer_security
 from app.api.http.json_response import json_response
 from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY
 from app.api.http.pagination import PageParameters, page
@@ -44,13 +44,13 @@ def find(query: PageParameters, backend: BackendDep, owner: OwnerDep) -> dict[st
 
 
 @router.get("/{dataset_id}", operation_id="get_dataset", summary="Show a data set", response_model=Dataset)
-def get(dataset_id: str, backend: BackendDep, owner: OwnerDep) -> Dataset:
+def get(dataset_id: DatasetId, backend: BackendDep, owner: OwnerDep) -> Dataset:
     """The description of a data set."""
     return Dataset.of(service.get(backend, dataset_id, owner))
 
 
 @router.delete("/{dataset_id}", operation_id="delete_dataset", summary="Delete a data set", status_code=204)
-def delete(dataset_id: str, backend: BackendDep, owner: OwnerDep) -> None:
+def delete(dataset_id: DatasetId, backend: BackendDep, owner: OwnerDep) -> None:
     """Delete the data set. `409 in_use` while a job that has not ended needs it."""
     service.delete(backend, dataset_id, owner)
 

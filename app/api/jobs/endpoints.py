@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from app.api.backend import Backend
-from app.api.dependencies import BackendDep, OwnerDep, bearer_security
+from app.api.dependencies import BackendDep, JobId, OwnerDep, bearer_security
 from app.api.http.bodies import read_json
 from app.api.http.file_response import send_file
 from app.api.http.idempotency import AnswerStore, idempotent
@@ -70,7 +70,7 @@ def find(query: Annotated[JobQuery, Query()], backend: BackendDep, owner: OwnerD
 @router.get("/jobs/{job_id}", operation_id="get_job", summary="Show a job, or wait for it", response_model=JobView)
 async def get(
     request: Request,
-    job_id: str,
+    job_id: JobId,
     backend: BackendDep,
     owner: OwnerDep,
     wait: Annotated[
@@ -88,7 +88,7 @@ async def get(
 
 
 @router.delete("/jobs/{job_id}", operation_id="delete_job", summary="Delete a job", status_code=204)
-def delete(job_id: str, backend: BackendDep, owner: OwnerDep) -> None:
+def delete(job_id: JobId, backend: BackendDep, owner: OwnerDep) -> None:
     """Cancel the job where it has not ended, and remove its results."""
     service.delete(backend, job_id, owner)
 
@@ -101,7 +101,7 @@ def delete(job_id: str, backend: BackendDep, owner: OwnerDep) -> None:
     response_model=JobView,
     openapi_extra=IDEMPOTENCY_HEADER,
 )
-async def cancel(request: Request, job_id: str, backend: BackendDep, owner: OwnerDep) -> Response:
+async def cancel(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerDep) -> Response:
     """Ask the worker to stop the job. `409` where it has ended already."""
     return await _accept(request, backend, owner, b"", lambda _: service.cancel(backend, job_id, owner))
 
@@ -114,7 +114,7 @@ async def cancel(request: Request, job_id: str, backend: BackendDep, owner: Owne
     response_model=JobView,
     openapi_extra=IDEMPOTENCY_HEADER,
 )
-async def retry(request: Request, job_id: str, backend: BackendDep, owner: OwnerDep) -> Response:
+async def retry(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerDep) -> Response:
     """Submit a new job with the same specification. `409` while the old one has not ended."""
     return await _accept(request, backend, owner, b"", lambda also: service.retry(backend, job_id, owner, also))
 
@@ -128,7 +128,7 @@ async def retry(request: Request, job_id: str, backend: BackendDep, owner: Owner
 )
 async def events(
     request: Request,
-    job_id: str,
+    job_id: JobId,
     query: Annotated[EventQuery, Query()],
     backend: BackendDep,
     owner: OwnerDep,
@@ -156,7 +156,7 @@ async def events(
     responses=binary("text/plain", "The log so far."),
 )
 @router.head("/jobs/{job_id}/logs", include_in_schema=False)
-def logs(request: Request, job_id: str, backend: BackendDep, owner: OwnerDep) -> Response:
+def logs(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerDep) -> Response:
     """The log as text, which grows while the job runs. `Range: bytes=N-` returns what follows the first N bytes."""
     return send_file(request, service.log(backend, job_id, owner))
 

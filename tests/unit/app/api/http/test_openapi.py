@@ -22,3 +22,24 @@ def test_documentation(bench: Bench) -> None:
     assert {row["name"] for row in upload["parameters"]} == {
         *("filename", "sha256", "weights_key", "strip_prefix", "Idempotency-Key")
     }
+
+
+RESULTS = {"BaselineResult", "PartBytes", "Point", "Results", "Metrics"}  # docs/glossary.md describes metrics
+
+
+def test_every_field_and_parameter_is_described(bench: Bench) -> None:
+    """Except constants, whose value says enough."""
+    document = bench.client.get("/openapi.json").json()
+    fields = [
+        (f"{name}.{field}", schema)
+        for name, model in document["components"]["schemas"].items()
+        if name not in RESULTS
+        for field, schema in model.get("properties", {}).items()
+    ]
+    parameters = [
+        (f"{row['operationId']}({parameter['name']})", {**parameter["schema"], **parameter})
+        for path in document["paths"].values()
+        for row in path.values()
+        for parameter in row.get("parameters", [])
+    ]
+    assert [name for name, schema in fields + parameters if not {"description", "const"} & set(schema)] == []
