@@ -17,12 +17,14 @@ class CommandWithParts(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, each option that names a part with the names it takes."""
-        from cnet.data import DATASETS
+        from cnet.data import DATASET_FORMATS, DATASETS
+        from cnet.formats import FORMATS
 
         parts = {**dict(part_names()), "dataset": DATASETS.names()}
         for option in self.params:
             if isinstance(option, TyperOption) and option.name in parts:
                 option.help = f"{option.help} Installed: {', '.join(parts.pop(option.name))}."
         slots = "; ".join(f"{slot}.name: {', '.join(names)}" for slot, names in parts.items())
-        self.epilog = f"Parts that --set names: {slots}."
+        formats = f"checkpoints: {', '.join(FORMATS.names())}; data sets: {', '.join(DATASET_FORMATS.names())}"
+        self.epilog = f"Parts that --set names: {slots}. File formats of {formats}."
         super().format_help(ctx, formatter)

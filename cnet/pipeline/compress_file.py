@@ -53,7 +53,7 @@ def compress_file(
 
 
 def load_dataset(name: str, observer: RunObserver | None = None) -> Dataset:
-    """The built-in data set called ``name``, or the npz file of that path.
+    """The built-in data set called ``name``, or that of the file with this path.
 
     Raises:
         DatasetError: there is neither, or the file cannot be used.
@@ -63,7 +63,8 @@ def load_dataset(name: str, observer: RunObserver | None = None) -> Dataset:
     if not Path(name).is_file():
         known = ", ".join(DATASETS.names())
         raise DatasetError(
-            f"there is no data set {name!r}: give the path of an npz file, or one of {known}", code="unknown_dataset"
+            f"data set {name!r}: it is neither built in nor a file. Give the path of a file, or one of: {known}.",
+            code="unknown_dataset",
         )
     uploaded = read_dataset_file(Path(name))
     for warning in uploaded.warnings:

@@ -105,8 +105,8 @@ class NetworkSteps:
             return original
         with context.phase("transform"):
             weights = context.plan.transform.transformed(original)
-            numbers = f"{original.compressible_parameters:,} weights as {weights.compressible_parameters:,}"
-            context.observer.log(f"{len(weights.products)} tensors are stored as two factors: {numbers}")
+            before, after = original.compressible_parameters, weights.compressible_parameters
+            context.observer.log(f"transform {context.plan.transform.name}: {before:,} weights become {after:,}")
         return weights
 
     @cached_property

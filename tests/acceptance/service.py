@@ -53,9 +53,9 @@ class Up:
     url: str
 
     @classmethod
-    def start(cls, data: Path, *options: str, **variables: str) -> Up:
-        """Start it on a free port, and wait until it is ready."""
-        command = [*COMMAND, "up", "--port", "0", "--data", str(data), *options]
+    def start(cls, data: Path, *options: str, python: str = sys.executable, **variables: str) -> Up:
+        """Start it on a free port, by the interpreter ``python``, and wait until it is ready."""
+        command = [python, *COMMAND[1:], "up", "--port", "0", "--data", str(data), *options]
         log = data.with_suffix(".stderr")
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("ab") as errors:

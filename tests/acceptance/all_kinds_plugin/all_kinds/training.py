@@ -1,0 +1,73 @@
+"""A training method, an architecture and a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from cnet.data import DATASETS, BuiltinDataset, Dataset
+from cnet.methods import METHODS, Method, MethodHooks, StepContext
+from cnet.models import ARCHITECTURES, Architecture
+from cnet.models.layers import Chain, Flatten, Layer, Linear
+
+if TYPE_CHECKING:
+    import torch
+
+
+@METHODS.register("fourth_powers")
+class FourthPowers(Method):
+    """Adds the sum of fourth powers of all weights to the loss."""
+
+    summary: ClassVar[str] = "Penalty on the fourth powers of the weights."
+    source: ClassVar[str] = "a test"
+    name: Literal["fourth_powers"] = "fourth_powers"
+    factor: float = Field(default=0.001, ge=0.0, description="Factor of the penalty.")
+
+    def hooks(self) -> MethodHooks:
+        """The penalty."""
+        return _Hooks(self)
+
+
+class _Hooks(MethodHooks):
+    method: FourthPowers
+
+    def penalty(self, weights: Mapping[str, torch.nn.Parameter], context: StepContext) -> torch.Tensor | None:  # noqa: ARG002
+        """A scalar; only methods of tensors are used, so that no import of PyTorch is needed."""
+        return sum((weight**4).sum() for weight in weights.values()) * self.method.factor
+
+
+@ARCHITECTURES.register("one_layer")
+class OneLayer(Architecture):
+    """One fully connected layer."""
+
+    summary: ClassVar[str] = "One fully connected layer."
+    source: ClassVar[str] = "a test"
+    name: Literal["one_layer"] = "one_layer"
+
+    def layers(self, input_shape: tuple[int, int, int], classes: int) -> Layer:  # noqa: ARG002
+        """The network."""
+        return Chain.named(flatten=Flatten(), fc=Linear(classes))
+
+
+@DATASETS.register("stripes")
+class Stripes(BuiltinDataset):
+    """Horizontal and vertical stripes of random brightness."""
+
+    summary: ClassVar[str] = "Horizontal and vertical stripes, 4x4, two classes."
+    source: ClassVar[str] = "a test"
+    name: Literal["stripes"] = "stripes"
+    input_shape: ClassVar[tuple[int, int, int]] = (1, 4, 4)
+    classes: ClassVar[int] = 2
+
+    def load(self) -> Dataset:
+        """200 images to train on and 100 to test on."""
+        random = np.random.default_rng(0)
+        labels = np.arange(300) % 2
+        images = random.integers(0, 60, (300, 1, 4, 4))
+        images[labels == 0, :, 1, :] += 120
+        images[labels == 1, :, :, 1] += 120
+        pixels = images.astype(np.uint8)
+        return Dataset(pixels[:200], labels[:200], pixels[200:], labels[200:])
