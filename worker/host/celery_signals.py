@@ -10,6 +10,7 @@ from typing import Any
 from celery import signals
 
 from app.core.settings import Settings
+from cnet.plugins import load_plugins
 from worker.host.worker import Worker
 
 log = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class CeleryWorker:
         Celery logs an exception raised here and goes on; ``sys.exit`` ends the process.
         """
         try:
+            load_plugins()  # a broken plug-in would fail every job
             self._worker = Worker(self._settings, sender, instance.app.amqp.queues.consume_from)
         except Exception:
             log.exception("the worker cannot start")
