@@ -21,7 +21,7 @@ from app.commands.options import (
     SpecFile,
     Streaming,
 )
-from app.commands.parts_help import CommandWithParts
+from app.commands.parts_help import CommandWithParts, CommandWithWrittenFormats
 from app.console.output import columns, emit_json, emit_line
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ BundleFile = Annotated[Path, typer.Argument(metavar="BUNDLE", help="A bundle, as
 def add_to(app: typer.Typer) -> None:
     """Add the commands to ``app``."""
     app.command(cls=CommandWithParts)(compress)
-    for command in (unpack, verify, inspect):
+    app.command(cls=CommandWithWrittenFormats)(unpack)
+    for command in (verify, inspect):
         app.command()(command)
 
 
@@ -86,7 +87,7 @@ def unpack(
             "--out",
             "-o",
             metavar="FILE",
-            help="File to write; its suffix chooses the format: .safetensors, .pt, .pth, .npz or .onnx.",
+            help="File to write; its suffix chooses the format.",
         ),
     ],
     like: Annotated[

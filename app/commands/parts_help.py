@@ -1,4 +1,4 @@
-"""Help texts that list the parts which are installed."""
+"""Help texts that list the parts and the file formats which are installed."""
 
 from __future__ import annotations
 
@@ -27,4 +27,18 @@ class CommandWithParts(TyperCommand):
         slots = "; ".join(f"{slot}.name: {', '.join(names)}" for slot, names in parts.items())
         formats = f"checkpoints: {', '.join(FORMATS.names())}; data sets: {', '.join(DATASET_FORMATS.names())}"
         self.epilog = f"Parts that --set names: {slots}. File formats of {formats}."
+        super().format_help(ctx, formatter)
+
+
+class CommandWithWrittenFormats(TyperCommand):
+    """A command whose help lists the file formats that ``--out`` can have, looked up when the help is shown."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, the option ``--out`` with the suffixes of all formats that can be written."""
+        from cnet.formats import FORMATS, writable_formats
+
+        suffixes = sorted(suffix for name in writable_formats() for suffix in FORMATS.get(name).suffixes)
+        for option in self.params:
+            if isinstance(option, TyperOption) and option.name == "out":
+                option.help = f"{option.help} One of: {' '.join(suffixes)}."
         super().format_help(ctx, formatter)

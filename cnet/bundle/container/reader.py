@@ -15,6 +15,7 @@ from typing import BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from cnet.arrays import slices
 from cnet.bundle.container.digests import DIGEST_CHARACTERS, digest_text
 from cnet.bundle.container.errors import damaged
 from cnet.bundle.container.members import JOINED, SEPARATE, STORED, ArrayMember, npy_bytes, npy_header
@@ -153,8 +154,8 @@ def read_exactly(file: BinaryIO, offset: int, size: int) -> bytes:
 
 
 def _chunks(file: BinaryIO, offset: int, size: int) -> Iterator[bytes]:
-    for start in range(0, size, CHUNK_BYTES):
-        yield read_exactly(file, offset + start, min(CHUNK_BYTES, size - start))
+    for part in slices(size, CHUNK_BYTES, offset):
+        yield read_exactly(file, part.start, part.stop - part.start)
 
 
 def _passed_to(use: Callable[[bytes], object], chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from typing import BinaryIO, Self
 import numpy as np
 import numpy.typing as npt
 
+from cnet.arrays import slices
 from cnet.bundle.container.digests import digest_of, digest_text
 from cnet.bundle.container.members import ArrayMember, npy_header
 from cnet.bundle.container.zip_records import ZIP64_FROM, ZipEntry, directory
@@ -119,6 +120,6 @@ def _deflated(parts: Sequence[memoryview], size: int) -> Iterator[bytes]:
 def _deflate(parts: Sequence[memoryview], strategy: int) -> Iterator[bytes]:
     deflater = zlib.compressobj(9, zlib.DEFLATED, -15, 8, strategy)
     for part in parts:
-        for start in range(0, len(part), CHUNK_BYTES):
-            yield deflater.compress(part[start : start + CHUNK_BYTES])
+        for chunk in slices(len(part), CHUNK_BYTES):
+            yield deflater.compress(part[chunk])
     yield deflater.flush()

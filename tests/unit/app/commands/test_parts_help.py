@@ -17,5 +17,16 @@ def test_help_lists_every_part(
     assert run([command, "--help"]) == 0
 
     words = capsys.readouterr().out
-    for name in ("smallify", "huffman", "vgg16_cifar", "digits", "lamp", "ecsq", "low_rank", "--set"):
+    for name in ("smallify", "huffman", "vgg16_cifar", "digits", "lamp", "ecsq", "low_rank", "--set", "safetensors"):
         assert name in words
+
+
+def test_help_of_unpack_lists_the_suffixes_of_all_formats(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of plug-ins too, since they are looked up in the registry."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    assert run(["unpack", "--help"]) == 0
+
+    assert "One of: .npz .onnx .pt .pth .safetensors." in capsys.readouterr().out
