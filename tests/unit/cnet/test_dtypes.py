@@ -1,4 +1,4 @@
-"""Element types: widening is exact, narrowing is to nearest even, for every code there is."""
+"""Element types: widening is exact, and narrowing rounds to nearest even, for every code."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ HALFWAY = np.float32([448, 456, 463.99, 464, 464.01, 480, 57344, 61439, 61440, 6
 
 
 def torch_floats(bits: np.ndarray, name: str) -> np.ndarray:
-    """The codes as PyTorch reads them."""
+    """The float32 values that PyTorch gives to the codes."""
     signed = torch.from_numpy(bits.view(f"i{bits.itemsize}"))
     return signed.view(getattr(torch, name)).to(torch.float32).numpy()
 
 
 @pytest.mark.parametrize("name", BITS)
 def test_widen_agrees_with_torch_for_every_code(name: str) -> None:
-    """All codes of the type widen to the float32 that PyTorch gives, sign of zero included."""
+    """All codes widen to the float32 that PyTorch returns, with the sign of zero."""
     expected = torch_floats(BITS[name], name)
 
     actual = dtypes.widen(BITS[name], name)
@@ -36,7 +36,7 @@ def test_widen_agrees_with_torch_for_every_code(name: str) -> None:
 
 @pytest.mark.parametrize("name", BITS)
 def test_narrow_undoes_widen_for_every_code_but_nan(name: str) -> None:
-    """Widening loses nothing: all codes but those of NaN come back."""
+    """All codes but those of NaN are returned: widening loses nothing."""
     wide = dtypes.widen(BITS[name], name)
     number = ~np.isnan(wide)
 
@@ -62,8 +62,8 @@ def test_narrow_rounds_as_torch_does(name: str) -> None:
 
 @pytest.mark.parametrize("name", BITS)
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0), (1, 3)])
-def test_shapes_survive_both_ways(name: str, shape: tuple[int, ...]) -> None:
-    """A scalar's array stays an array of shape (), and nothing stays nothing."""
+def test_shapes_are_kept(name: str, shape: tuple[int, ...]) -> None:
+    """Also those of scalars and of empty arrays."""
     bits = np.ones(shape, dtypes.by_name(name).numpy)
     wide = dtypes.widen(bits, name)
 
@@ -81,7 +81,7 @@ def test_names_and_codes_are_found() -> None:
 
 @pytest.mark.parametrize("find", [dtypes.by_name, dtypes.by_safetensors])
 def test_unknown_types_are_refused_by_name(find: object) -> None:
-    """A type that is not supported is named in the refusal."""
+    """The message names the type."""
     with pytest.raises(CheckpointError, match="'complex512'") as error:
         find("complex512")  # type: ignore[operator]
 

@@ -1,4 +1,4 @@
-"""Products of two factors: the sum in its documented order, to the bit, and what becomes of names and places."""
+"""Products of two factors: the sum in its documented order, to the bit; names and slices of products."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.cnet.nets import assert_same_bits, compress, tensor
 
 
 def net(dtype: str = "float32") -> Weights:
-    """A plain layer, a convolution of shape (5, 3, 2, 2) kept as factors of rank 2, a bias, and a tied plain layer."""
+    """A plain layer, a convolution of shape (5, 3, 2, 2) as factors of rank 2, a bias, a tied plain layer."""
     left, right = tensor("c.original0", "float32", (5, 2)), tensor("c.original1", "float32", (2, 3, 2, 2))
     first, bias = tensor("a", "float32", (4, 6)), tensor("bias", "float32", (5,))
     tensors = [first, left, right, bias, Tensor("head", "float32", first.data)]
@@ -57,8 +57,8 @@ def test_product_is_the_documented_sum_to_the_bit(dtype: str) -> None:
     assert not np.array_equal(exact, by_hand(left.data[:, ::-1], right.data[::-1]))
 
 
-def test_blocks_do_not_show() -> None:
-    """A product of many rows is that of each row alone."""
+def test_the_product_does_not_depend_on_chunks() -> None:
+    """Each row of a product is the product of that row."""
     rng = np.random.default_rng(1)
     left = Tensor("l", "float32", rng.normal(size=(70, 3)).astype(np.float32))
     right = Tensor("r", "float32", rng.normal(size=(3, 2000)).astype(np.float32))
@@ -67,8 +67,8 @@ def test_blocks_do_not_show() -> None:
     assert multiply(left, right, "float32").tobytes() == np.concatenate(rows).tobytes()
 
 
-def test_expanded_net_has_the_product_in_the_place_of_its_factors() -> None:
-    """Names, order, shapes, ties and w_net are those of the net that was factored."""
+def test_products_stand_in_place_of_their_factors() -> None:
+    """Names, order, shapes, ties and w_net are those of the original network."""
     plain = multiply_products(net("bfloat16"))
 
     assert [(t.name, t.shape) for t in plain] == [("a", (4, 6)), ("c", (5, 3, 2, 2)), ("bias", (5,)), ("head", (4, 6))]
@@ -77,15 +77,15 @@ def test_expanded_net_has_the_product_in_the_place_of_its_factors() -> None:
     assert multiply_products(plain) is plain
 
 
-def test_spans_cover_w_net_of_the_factors() -> None:
-    """One a tensor of the expanded net; that of a product is both factors."""
+def test_slices_of_products_cover_w_net_of_the_factors() -> None:
+    """There is one slice for each tensor of the original network; that of a product covers both factors."""
     assert list(product_slices(net())) == [slice(0, 24), slice(24, 24 + 10 + 24)]
 
 
 @pytest.mark.parametrize("encoder", ["npz", "compact", "huffman"])
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_bundle_gives_products_under_their_names(tmp_path: Path, encoder: str, dtype: str) -> None:
-    """As a mapping and as weights, the same bits; factors are in ``stored`` alone."""
+def test_a_bundle_returns_products_under_their_names(tmp_path: Path, encoder: str, dtype: str) -> None:
+    """As a mapping and as weights, with the same bits; factors are only in ``stored``."""
     weights = net(dtype)
     symbols = compress(weights, 0.3, None if encoder == "npz" else 8)
     write_bundle(tmp_path / "b", weights, symbols, ENCODERS.create(encoder))
@@ -104,7 +104,7 @@ def test_bundle_gives_products_under_their_names(tmp_path: Path, encoder: str, d
 
 
 def test_product_larger_than_memory_is_refused(tmp_path: Path) -> None:
-    """Factors of few bytes may stand for more than there is memory: BundleError, by each way of asking."""
+    """The product of small factors may need more memory than there is: each way of reading it raises a BundleError."""
     sides = {"l": (2**22, 1), "r": (1, 2**22)}
     tensors = tuple(Tensor(name, "float32", np.broadcast_to(np.float32(0), shape)) for name, shape in sides.items())
     weights = with_products(Weights(tensors, ("l", "r")), (Product("w", "float64", "l", "r"),))

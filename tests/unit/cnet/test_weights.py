@@ -1,4 +1,4 @@
-"""Weights: which tensors make up w_net, where each lies in it, and how it goes back."""
+"""Weights: which tensors make up w_net, the slice of each, and how a new w_net replaces them."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from tests.unit.cnet.nets import assert_same_bits, every_type, tensor
         ("in.out", "float32", (4,), False),
     ],
 )
-def test_selection_takes_float_matrices_and_what_patterns_say(
+def test_selection_takes_floating_point_matrices_and_follows_patterns(
     name: str, dtype: str, shape: tuple[int, ...], selected: bool
 ) -> None:
-    """Floats of two dimensions and more; include adds floats of any shape, exclude takes away and wins."""
+    """Floating-point tensors of two or more dimensions; ``include`` adds others, ``exclude`` overrides it."""
     selection = Selection(include=("in.*",), exclude=("out.*", "*.out"))
 
     assert selection.selects(name, dtype, shape) == selected
 
 
-def test_the_mask_of_an_unfinished_pruning_is_no_weight() -> None:
-    """Torch's own names, both there: the mask is kept as it is; a mask without its tensor is a tensor like others."""
+def test_the_mask_of_an_unfinished_pruning_is_not_compressible() -> None:
+    """Where mask and masked tensor are both there; a mask without its tensor is a tensor like others."""
     names = ("a_orig", "a_mask", "b_mask", "c_orig")
     weights = Weights.select([tensor(name, "float32", (2, 2)) for name in names], Selection(include=("*",)))
 
     assert weights.compressible == ("a_orig", "b_mask", "c_orig")
 
 
-def test_the_vector_is_the_tensors_in_order() -> None:
-    """Flattened in C order, one after the other; tied copies once; float64 where a tensor is."""
+def test_the_vector_has_the_tensors_in_order() -> None:
+    """Flattened in C order; tied copies once; float64 where any tensor is float64."""
     weights = every_type()
     vector = weights.vector()
 
@@ -55,14 +55,14 @@ def test_the_vector_is_the_tensors_in_order() -> None:
 
 
 def test_the_same_vector_gives_the_same_weights() -> None:
-    """Taking w_net out and putting it back changes no bit, of any element type."""
+    """Replacing w_net by itself changes no bit, for any element type."""
     weights = every_type()
 
     assert_same_bits(weights.with_vector(weights.vector()), weights)
 
 
-def test_tied_copies_follow_and_count_once() -> None:
-    """A copy has the values of the first of its group, and no bytes of its own."""
+def test_tied_copies_change_together_and_count_once() -> None:
+    """A copy has the values of the first of its group and adds no bytes."""
     first = tensor("a", "float32", (2, 2))
     weights = Weights.select([first, Tensor("b", "float32", first.data)], tied=[("a", "b")])
     changed = weights.with_vector(np.zeros(4, np.float32))
@@ -82,7 +82,7 @@ def test_values_are_rounded_to_each_tensors_type() -> None:
 
 
 def test_the_digest_is_the_one_that_bundles_record() -> None:
-    """Manifests name the input by it, so that it must not change; it depends on values, ties and names."""
+    """Manifests record it, so that it must not change; it depends on values, ties and names."""
     values = np.arange(6, dtype=np.float32).reshape(2, 3)
     tensors = [
         Tensor("a.weight", "float32", values),

@@ -1,4 +1,4 @@
-"""The box: a child process reads the file, and its death is an answer like any other."""
+"""The sandbox: a child process reads the file, and however it ends, the parent reports a clear error."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_options_reach_the_reader(checkpoint: Path, target: Path) -> None:
 
 
 def test_a_data_set_becomes_its_canonical_form(tmp_path: Path, target: Path) -> None:
-    """As a checkpoint does."""
+    """As for a checkpoint."""
     np.savez(tmp_path / "d.npz", x=X, y=Y)
     manifest = Sandbox().dataset(tmp_path / "d.npz", target)
     assert (manifest.splits, manifest.classes) == ({"train": 8, "test": 2}, 3)
@@ -60,8 +60,8 @@ def test_a_data_set_becomes_its_canonical_form(tmp_path: Path, target: Path) -> 
 
 
 @pytest.mark.parametrize(("data", "code"), [(b"", "empty_file"), (b"cos\nsystem\n(S'ls'\ntR.", "unsafe_pickle")])
-def test_refusals_come_through(tmp_path: Path, target: Path, data: bytes, code: str) -> None:
-    """With code and words, and nothing in the target folder."""
+def test_refusals_of_checkpoints_are_reported(tmp_path: Path, target: Path, data: bytes, code: str) -> None:
+    """With code and message; the target folder stays empty."""
     (tmp_path / "bad").write_bytes(data)
     with pytest.raises(CheckpointError) as caught:
         Sandbox().checkpoint(tmp_path / "bad", target)
@@ -70,7 +70,7 @@ def test_refusals_come_through(tmp_path: Path, target: Path, data: bytes, code: 
     assert list(target.iterdir()) == []
 
 
-def test_refusals_of_data_sets_come_through(checkpoint: Path, target: Path) -> None:
+def test_refusals_of_data_sets_are_reported(checkpoint: Path, target: Path) -> None:
     """As DatasetError."""
     with pytest.raises(DatasetError) as caught:
         Sandbox().dataset(checkpoint, target)
@@ -78,7 +78,7 @@ def test_refusals_of_data_sets_come_through(checkpoint: Path, target: Path) -> N
 
 
 def test_more_memory_than_allowed_is_a_refusal(tmp_path: Path, target: Path) -> None:
-    """The child has a limit of its own; the parent lives on."""
+    """The limit is that of the child process; the parent is not affected."""
     np.savez_compressed(tmp_path / "big.npz", w=np.zeros(300_000_000, np.uint8))
     with pytest.raises(CheckpointError) as caught:
         Sandbox(SandboxLimits(memory=300 * 2**20, memory_per_byte=0)).checkpoint(tmp_path / "big.npz", target)
@@ -86,14 +86,14 @@ def test_more_memory_than_allowed_is_a_refusal(tmp_path: Path, target: Path) -> 
 
 
 def test_more_output_than_allowed_is_a_refusal(checkpoint: Path, target: Path) -> None:
-    """The largest file is limited."""
+    """The size of the written file is limited."""
     with pytest.raises(CheckpointError) as caught:
         Sandbox(SandboxLimits(output=100, output_per_byte=0)).checkpoint(checkpoint, target)
     assert caught.value.code == "too_many_elements"
 
 
 def test_more_elements_than_allowed_is_a_refusal(tmp_path: Path, target: Path) -> None:
-    """Of data sets, too."""
+    """Also for data sets."""
     np.savez(tmp_path / "d.npz", x=X, y=Y)
     with pytest.raises(DatasetError) as caught:
         Sandbox(SandboxLimits(elements=100)).dataset(tmp_path / "d.npz", target)
@@ -101,29 +101,29 @@ def test_more_elements_than_allowed_is_a_refusal(tmp_path: Path, target: Path) -
 
 
 def test_a_child_that_takes_too_long_is_ended(checkpoint: Path, target: Path) -> None:
-    """No time at all, so it is ended before it can answer."""
+    """With no time at all, it is ended before it can answer."""
     with pytest.raises(CheckpointError) as caught:
         Sandbox(SandboxLimits(seconds=0)).checkpoint(checkpoint, target)
     assert caught.value.code == "too_many_elements"
 
 
-def test_trouble_of_the_server_is_no_fault_of_the_file(checkpoint: Path, tmp_path: Path) -> None:
-    """A target folder that is not there is an OSError, as a full disk is."""
+def test_errors_of_the_server_are_not_reported_as_errors_of_the_file(checkpoint: Path, tmp_path: Path) -> None:
+    """A missing target folder raises an OSError, as a full disk does."""
     with pytest.raises(OSError, match="No such file") as caught:
         Sandbox().checkpoint(checkpoint, tmp_path / "absent")
     assert caught.value.errno == errno.ENOENT
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full")
-def test_a_full_disk_is_told_as_such(checkpoint: Path, target: Path) -> None:
-    """ENOSPC reaches whoever can answer with 507."""
+def test_a_full_disk_is_reported_as_such(checkpoint: Path, target: Path) -> None:
+    """ENOSPC reaches the API, which answers with 507."""
     (target / "weights.safetensors").symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space") as caught:
         Sandbox().checkpoint(checkpoint, target)
     assert caught.value.errno == errno.ENOSPC
 
 
-def test_boxes_can_run_side_by_side(checkpoint: Path, tmp_path: Path) -> None:
+def test_sandboxes_run_concurrently(checkpoint: Path, tmp_path: Path) -> None:
     """From the threads of a server."""
 
     def read(number: int) -> int:
@@ -135,8 +135,8 @@ def test_boxes_can_run_side_by_side(checkpoint: Path, tmp_path: Path) -> None:
         assert list(pool.map(read, range(3))) == [8, 8, 8]
 
 
-def test_the_child_needs_no_torch_and_no_sense_in_its_request() -> None:
-    """It imports in a blink; nonsense on its input ends it with 2."""
+def test_the_child_does_not_import_torch_and_refuses_malformed_requests() -> None:
+    """It starts fast; a malformed request ends it with status 2."""
     code = "import sys, cnet.sandbox; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     child = [sys.executable, "-I", "-m", "cnet.sandbox"]

@@ -1,4 +1,4 @@
-"""The canonical form of data sets gives back the same data."""
+"""The canonical form of data sets returns the same data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DATASET = Dataset(
 )
 
 
-def test_the_canonical_form_gives_back_the_data(tmp_path: Path) -> None:
+def test_the_canonical_form_returns_the_data(tmp_path: Path) -> None:
     """The same arrays, and the same bytes each time."""
     write_dataset(tmp_path / "one", DATASET)
     again = read_dataset(tmp_path / "one")

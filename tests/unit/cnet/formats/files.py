@@ -1,4 +1,4 @@
-"""Small checkpoint files for the tests: real ones by PyTorch, and others put together by hand."""
+"""Small checkpoint files for the tests, written by PyTorch or put together byte by byte."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ class _View:
 
 
 def view(pid: Pid, offset: object, shape: object, strides: object) -> _View:
-    """``torch._utils._rebuild_tensor_v2`` of these, whatever they are."""
+    """A call of ``torch._utils._rebuild_tensor_v2`` with these arguments, valid or not."""
     requires_grad, hooks = False, dict[str, object]()
     return _View(pid, offset, shape, strides, requires_grad, hooks)
 
 
 def pickled(value: object) -> bytes:
-    """A protocol 2 pickle, as PyTorch writes them, of dicts, tuples and our stand-ins of what torch would save."""
+    """A pickle of protocol 2, as PyTorch writes, of dicts, tuples and placeholders for what torch saves."""
     return b"\x80\x02" + _encode(value) + b"."
 
 

@@ -1,4 +1,4 @@
-"""The canonical form gives back what was written, byte for byte the same each time; the manifest describes it."""
+"""The canonical form returns what was written, its bytes are always the same, and the manifest describes it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def weights(tmp_path: Path) -> Weights:
     return read_checkpoint(saved(tmp_path, VALUE)).weights
 
 
-def test_the_canonical_form_gives_back_the_weights(tmp_path: Path, weights: Weights) -> None:
+def test_the_canonical_form_returns_the_weights(tmp_path: Path, weights: Weights) -> None:
     """Order, names, types, shapes, bits and ties."""
     write_canonical(tmp_path / "w", weights)
     again = read_canonical(tmp_path / "w")
@@ -50,8 +50,8 @@ def test_the_canonical_form_gives_back_the_weights(tmp_path: Path, weights: Weig
     assert all(tensor.data.flags.aligned and not tensor.data.flags.writeable for tensor in again)
 
 
-def test_the_selection_is_the_readers(tmp_path: Path, weights: Weights) -> None:
-    """Other tensors can be chosen when the canonical form is read."""
+def test_the_reader_of_the_canonical_form_chooses_compressible_tensors(tmp_path: Path, weights: Weights) -> None:
+    """The file does not state which tensors are compressible."""
     write_canonical(tmp_path / "w", weights)
     assert read_canonical(tmp_path / "w", Selection(exclude=("tied.*", "g*"))).compressible == ("bf",)
 
@@ -71,8 +71,8 @@ def test_the_safetensors_package_reads_it(tmp_path: Path, weights: Weights) -> N
     assert all(torch.equal(loaded[name], tensor) for name, tensor in VALUE.items())
 
 
-def test_ties_that_a_file_states_falsely_are_not_believed(tmp_path: Path) -> None:
-    """Stated groups of unequal tensors, unknown names or nonsense are no ties."""
+def test_ties_that_a_file_states_falsely_are_ignored(tmp_path: Path) -> None:
+    """Groups of unequal tensors, of unknown names, and malformed groups."""
     tensors = (Tensor("a", "float32", np.ones(2, np.float32)), Tensor("b", "float32", np.zeros(2, np.float32)))
     for tied in ((("a", "b"),), (("a", "x"),), (("a", "a"),), (("a",),)):
         write_canonical(tmp_path / "w", Weights(tensors, (), tied))
@@ -80,7 +80,7 @@ def test_ties_that_a_file_states_falsely_are_not_believed(tmp_path: Path) -> Non
 
 
 def test_a_damaged_canonical_file_is_refused(tmp_path: Path, weights: Weights) -> None:
-    """As any file that was cut."""
+    """A file that was cut off."""
     write_canonical(tmp_path / "w", weights)
     (tmp_path / "w").write_bytes((tmp_path / "w").read_bytes()[:-1])
     with pytest.raises(CheckpointError, match="cut off"):
@@ -88,7 +88,7 @@ def test_a_damaged_canonical_file_is_refused(tmp_path: Path, weights: Weights) -
 
 
 def test_the_manifest_describes_every_tensor(tmp_path: Path) -> None:
-    """Counts take tied tensors once; numbers are float64; what has no number is null."""
+    """Tied tensors count once; statistics are float64, or null where there are none."""
     manifest = CheckpointManifest.of(read_checkpoint(saved(tmp_path, VALUE)))
     rows = {row.name: row for row in manifest.tensors}
     assert list(rows) == list(VALUE)
@@ -129,7 +129,7 @@ def test_the_manifest_survives_json(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", [1e-3, 3e-5])
 def test_sums_of_many_small_values_are_exact(tmp_path: Path, value: float) -> None:
-    """Float32 sums of as many values would be off in the third digit."""
+    """A sum of as many values in float32 would be wrong in the third digit."""
     array = np.full(5_000_000, value, np.float32)
     np.savez(tmp_path / "x.npz", w=array)
     (row,) = CheckpointManifest.of(read_checkpoint(tmp_path / "x.npz")).tensors
@@ -138,7 +138,7 @@ def test_sums_of_many_small_values_are_exact(tmp_path: Path, value: float) -> No
 
 
 def test_statistics_beyond_float64_are_null(tmp_path: Path) -> None:
-    """No infinity in the manifest."""
+    """JSON has no infinity."""
     np.savez(tmp_path / "x.npz", w=np.array([1.7e308, -1.7e308, 1.7e308]))
     (row,) = CheckpointManifest.of(read_checkpoint(tmp_path / "x.npz")).tensors
     assert (row.max, row.std) == (1.7e308, None)

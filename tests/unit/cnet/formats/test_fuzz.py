@@ -1,4 +1,4 @@
-"""Damaged files of every format give a CheckpointError or are read; nothing else ever comes out."""
+"""Damaged files of every format raise a CheckpointError or are read; no other error is raised."""
 
 from __future__ import annotations
 
@@ -72,16 +72,16 @@ def outcome(path: Path) -> str:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_undamaged_they_are_read(tmp_path: Path, form: str) -> None:
-    """Or damage would prove nothing."""
+def test_undamaged_files_are_read(tmp_path: Path, form: str) -> None:
+    """Otherwise the test of damaged files would prove nothing."""
     assert outcome(FORMATS[form](tmp_path)) == "read"
 
 
 @pytest.mark.parametrize("form", FORMATS)
 @fuzzed(400)
 @given(data=st.data())
-def test_damage_never_escapes(tmp_path: Path, form: str, data: st.DataObject) -> None:
-    """Bytes flipped, cut out, put in, and the end cut off."""
+def test_damaged_files_raise_no_other_error(tmp_path: Path, form: str, data: st.DataObject) -> None:
+    """Bytes are changed, removed and inserted, and the end is cut off."""
     good = bytearray(FORMATS[form](tmp_path).read_bytes())
     for _ in range(data.draw(st.integers(0, 4))):
         at = data.draw(st.integers(0, len(good) - 1))

@@ -1,4 +1,4 @@
-"""Files made to run code, to exhaust the machine or to crash the reader get a clear refusal and nothing else."""
+"""Files made to run code, to exhaust memory or to crash the reader are refused with a clear message."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Net(torch.nn.Module):
 
 @pytest.mark.parametrize("save", [saved, legacy])
 @pytest.mark.parametrize("beside", [True, False])
-def test_a_pickle_that_runs_code_runs_none(tmp_path: Path, save: Any, beside: bool) -> None:
-    """It is refused by the name of what it calls, wherever it lies in the file."""
+def test_code_in_a_pickle_is_not_run(tmp_path: Path, save: Any, beside: bool) -> None:
+    """The message names the function that the file calls, wherever the call is in the file."""
     mark = tmp_path / "mark"
     value = {"w": torch.ones(2), "extra": Touch(mark)} if beside else Touch(mark)
     error = refusal(save(tmp_path, value))
@@ -64,8 +64,8 @@ def test_a_pickle_that_runs_code_runs_none(tmp_path: Path, save: Any, beside: bo
     ],
 )
 @pytest.mark.parametrize("zipped", [True, False])
-def test_attacks_by_opcode_run_nothing(tmp_path: Path, attack: bytes, zipped: bool) -> None:
-    """REDUCE, INST, OBJ and STACK_GLOBAL all meet the same list, in a torch zip and as a plain pickle."""
+def test_no_opcode_runs_code(tmp_path: Path, attack: bytes, zipped: bool) -> None:
+    """REDUCE, INST, OBJ and STACK_GLOBAL all use the list of allowed names, in a torch zip and in a plain pickle."""
     mark = tmp_path / "mark"
     attack = attack.replace(b"MARK", str(mark).encode())
     error = refusal(torch_zip(tmp_path, attack) if zipped else written(tmp_path, attack))
@@ -112,7 +112,7 @@ def test_a_torchscript_archive_is_refused_as_such(tmp_path: Path) -> None:
 
 
 def test_a_torch_export_program_is_refused_with_advice(tmp_path: Path) -> None:
-    """It has its own place in the service."""
+    """It is uploaded as a program."""
     path = tmp_path / "program.pt2"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("program/archive_format", "pt2")
@@ -122,7 +122,7 @@ def test_a_torch_export_program_is_refused_with_advice(tmp_path: Path) -> None:
 
 
 def test_a_plain_pickle_of_plain_values_is_refused_with_advice(tmp_path: Path) -> None:
-    """It is no file of torch.save."""
+    """The file was not written by torch.save."""
     error = refusal(written(tmp_path, pickle.dumps({"w": [1.0, 2.0]})))
     assert error.code == "not_a_state_dict"
     assert "torch.save" in error.detail
@@ -149,13 +149,13 @@ def test_a_plain_pickle_of_plain_values_is_refused_with_advice(tmp_path: Path) -
     ],
 )
 def test_views_beyond_their_storage_are_corrupt(tmp_path: Path, offset: object, shape: object, strides: object) -> None:
-    """Nothing outside a storage of six floats can be read, and no size is believed."""
+    """Nothing outside a storage of six floats can be read, whatever sizes the file states."""
     value = pickled({"w": view(Pid("0", "FloatStorage", 6), offset, shape, strides)})
     assert refusal(torch_zip(tmp_path, value, {"0": FLOATS})).code == "corrupt"
 
 
 def test_a_storage_shorter_than_stated_is_corrupt(tmp_path: Path) -> None:
-    """The record is smaller than the pickle says."""
+    """The record is smaller than the pickle states."""
     value = pickled({"w": view(Pid("0", "FloatStorage", 10**12), 0, (10**12,), (1,))})
     assert refusal(torch_zip(tmp_path, value, {"0": FLOATS})).code == "corrupt"
 
@@ -167,7 +167,7 @@ def test_a_missing_storage_is_corrupt(tmp_path: Path) -> None:
     assert error.code == "corrupt"
 
 
-def test_one_value_repeated_by_strides_of_zero_is_refused_before_it_is_unfolded(tmp_path: Path) -> None:
+def test_one_value_repeated_by_strides_of_zero_is_refused_before_memory_is_allocated(tmp_path: Path) -> None:
     """A file of a kilobyte that claims sixteen terabytes."""
     value = pickled({"w": view(Pid("0", "FloatStorage", 6), 0, (2**20, 2**22), (0, 0))})
     error = refusal(torch_zip(tmp_path, value, {"0": FLOATS}), limits=Limits(elements=2**60))
@@ -182,15 +182,15 @@ def test_the_limit_of_elements_holds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("save", [saved, legacy])
-def test_a_pickle_without_end_is_refused(tmp_path: Path, save: Any) -> None:
-    """The part that is not values has a limit of its own."""
+def test_a_pickle_that_is_too_long_is_refused(tmp_path: Path, save: Any) -> None:
+    """The part of the file that is not values has its own limit."""
     path = save(tmp_path, {"w": torch.ones(2), "text": "x" * 10_000})
     assert refusal(path, limits=Limits(pickle_bytes=5_000)).code == "too_many_elements"
 
 
 @pytest.mark.parametrize("save", [saved, legacy])
 def test_a_dict_that_holds_itself_is_read_once(tmp_path: Path, save: Any) -> None:
-    """The walk ends."""
+    """The search for weights ends."""
     value: dict[str, Any] = {"w": torch.ones(2, 2)}
     value["model"] = value
     checkpoint = read_checkpoint(save(tmp_path, value))
@@ -198,7 +198,7 @@ def test_a_dict_that_holds_itself_is_read_once(tmp_path: Path, save: Any) -> Non
 
 
 def test_a_dict_that_holds_only_itself_has_no_weights(tmp_path: Path) -> None:
-    """The walk ends without a find."""
+    """The search for weights ends and finds none."""
     value: dict[str, Any] = {}
     value["model"] = value
     assert refusal(saved(tmp_path, value)).code == "not_a_state_dict"
@@ -210,8 +210,8 @@ def nested_dicts(depth: int) -> bytes:
 
 
 @pytest.mark.parametrize("depth", [100, 3_000, 200_000])
-def test_deep_nests_of_dicts_are_refused(tmp_path: Path, depth: int) -> None:
-    """No RecursionError, no crash."""
+def test_deeply_nested_dicts_are_refused(tmp_path: Path, depth: int) -> None:
+    """There is no RecursionError and no crash."""
     assert refusal(torch_zip(tmp_path, nested_dicts(depth))).code == "not_a_state_dict"
 
 
@@ -245,22 +245,22 @@ def test_pickle_bombs_are_refused(tmp_path: Path, bomb: bytes) -> None:
         assert refusal(path).code in ("corrupt", "truncated", "not_a_state_dict")
 
 
-def test_names_that_are_no_text_are_corrupt(tmp_path: Path) -> None:
-    """A lone surrogate cannot be written anywhere."""
+def test_names_that_are_not_valid_text_are_corrupt(tmp_path: Path) -> None:
+    """A lone surrogate cannot be encoded."""
     good = pickled({"w": view(Pid("0", "FloatStorage", 6), 0, (6,), (1,))})
     bad = good.replace(b"X\x01\x00\x00\x00w", b"X\x03\x00\x00\x00\xed\xa0\x80")
     assert bad != good
     assert refusal(torch_zip(tmp_path, bad, {"0": FLOATS})).code == "corrupt"
 
 
-def test_booleans_that_are_neither_are_corrupt(tmp_path: Path) -> None:
-    """A byte of 2 is no boolean."""
+def test_booleans_that_are_neither_0_nor_1_are_corrupt(tmp_path: Path) -> None:
+    """A byte of 2, for one."""
     value = pickled({"w": view(Pid("0", "BoolStorage", 2), 0, (2,), (1,))})
     assert refusal(torch_zip(tmp_path, value, {"0": b"\x01\x02"})).code == "corrupt"
 
 
 def test_a_flipped_byte_of_a_value_is_corrupt(tmp_path: Path) -> None:
-    """The checksum of the record tells."""
+    """The checksum of the record does not match."""
     path = saved(tmp_path, {"w": torch.full((64,), 1.5)})
     data = path.read_bytes()
     at = data.index(struct.pack("<f", 1.5) * 3)
@@ -268,7 +268,7 @@ def test_a_flipped_byte_of_a_value_is_corrupt(tmp_path: Path) -> None:
 
 
 def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
-    """Readers differ in which they take."""
+    """Readers differ in which of the two they return."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("archive/data.pkl", b"\x80\x02}.")

@@ -1,4 +1,4 @@
-"""Npz checkpoints: any byte order and memory order, no pickles, no bombs."""
+"""Npz checkpoints: any byte order and memory order; pickles and zip bombs are refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def npy(array: np.ndarray) -> bytes:
 
 
 def header(descr: str, shape: str, data: bytes = b"", fortran: str = "False") -> bytes:
-    """An npy file whose header says what it likes."""
+    """An npy file with any text as its header."""
     text = f"{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}\n".encode()
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + data
 
@@ -45,7 +45,7 @@ def test_every_element_type_and_byte_order_is_read(tmp_path: Path, kind: str, or
         assert np.array_equal(data, array)
 
 
-def test_scalars_empty_arrays_and_paths_keep_their_form(tmp_path: Path) -> None:
+def test_scalars_empty_arrays_and_names_with_slashes_are_read(tmp_path: Path) -> None:
     """A name may have slashes."""
     np.savez(tmp_path / "x.npz", **{"layer/kernel": np.ones((2, 3)), "s": np.float32(2), "e": np.ones((0, 3))})
     checkpoint = read_checkpoint(tmp_path / "x.npz")
@@ -66,7 +66,7 @@ def test_scalars_empty_arrays_and_paths_keep_their_form(tmp_path: Path) -> None:
         (np.zeros((1,) * 33) if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else np.zeros(2, "c16"), ""),
     ],
 )
-def test_arrays_that_are_no_weights_are_refused_by_name(tmp_path: Path, array: np.ndarray, code: str) -> None:
+def test_arrays_that_cannot_be_weights_are_refused_by_name(tmp_path: Path, array: np.ndarray, code: str) -> None:
     """The array is named."""
     np.savez(tmp_path / "x.npz", fine=np.ones(2), odd=array)
     error = refusal(tmp_path / "x.npz")
@@ -93,12 +93,12 @@ def test_arrays_that_are_no_weights_are_refused_by_name(tmp_path: Path, array: n
     ],
 )
 def test_damaged_headers_are_corrupt(tmp_path: Path, member: bytes) -> None:
-    """No size is believed."""
+    """Whatever sizes they state."""
     assert refusal(npz(tmp_path, {"w.npy": member})).code == "corrupt"
 
 
-def test_a_bomb_is_refused_before_it_is_unfolded(tmp_path: Path) -> None:
-    """A member of compressed zeros, a thousand times its file."""
+def test_a_zip_bomb_is_refused_before_memory_is_allocated(tmp_path: Path) -> None:
+    """A member of compressed zeros, a thousand times as large as its file."""
     path = tmp_path / "x.npz"
     np.savez_compressed(path, w=np.zeros(10_000_000, np.uint8))
     error = refusal(path, limits=Limits(free_bytes=0))
@@ -106,8 +106,8 @@ def test_a_bomb_is_refused_before_it_is_unfolded(tmp_path: Path) -> None:
     assert refusal(path, limits=Limits(elements=1000)).code == "too_many_elements"
 
 
-def test_a_statement_that_the_compressed_bytes_do_not_keep_is_corrupt(tmp_path: Path) -> None:
-    """The directory states another size than the data unfold to."""
+def test_a_member_of_another_size_than_stated_is_corrupt(tmp_path: Path) -> None:
+    """The directory states another size than the inflated data have."""
     path = tmp_path / "x.npz"
     np.savez_compressed(path, w=np.zeros(1000, np.uint8))
     with zipfile.ZipFile(path) as archive:
@@ -117,7 +117,7 @@ def test_a_statement_that_the_compressed_bytes_do_not_keep_is_corrupt(tmp_path: 
 
 
 def test_two_arrays_of_one_name_are_refused(tmp_path: Path) -> None:
-    """NumPy would take the last."""
+    """NumPy would return the last."""
     path = tmp_path / "x.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("w.npy", npy(np.ones(2)))

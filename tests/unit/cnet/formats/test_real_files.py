@@ -1,4 +1,4 @@
-"""Real checkpoints of other people give exactly what PyTorch and safetensors give."""
+"""Real checkpoints are read exactly as PyTorch and safetensors read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are no checkpoints are told apart by their first bytes, with advice that fits."""
+"""Files that are not checkpoints are recognized by their first bytes and refused with advice."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:0f" + b"0" * 62 +
         (b"PK\x05\x06" + b"\0" * 18, "not_a_state_dict"),
     ],
 )
-def test_other_files_are_refused_by_what_they_are(tmp_path: Path, data: bytes, code: str) -> None:
+def test_other_files_are_refused_by_kind(tmp_path: Path, data: bytes, code: str) -> None:
     """Each kind has its code."""
     error = refusal(written(tmp_path, data))
     assert error.code == code
@@ -59,7 +59,7 @@ def test_an_index_without_its_shards_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, None])
 def test_the_old_tar_format_is_refused_with_advice(tmp_path: Path, form: int | None) -> None:
-    """Also without the mark that tar headers later had."""
+    """Also without the mark ``ustar`` that later tar headers have."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=form or tarfile.USTAR_FORMAT) as archive:
         for name in ("sys_info", "pickle", "storages", "tensors"):

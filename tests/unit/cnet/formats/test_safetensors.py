@@ -1,4 +1,4 @@
-"""Safetensors files: every byte accounted for, every type by its bits."""
+"""Safetensors files: every byte is accounted for, and every element type is read bit for bit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DTYPES = [
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_every_element_type_is_read_bit_for_bit(tmp_path: Path, dtype: torch.dtype) -> None:
-    """Bits, shape and name of the type are those that were saved; so are odd bytes before it in the file."""
+    """Bits, shape and name of the type are those that were saved, also where the tensor is not aligned in the file."""
     tensor = torch.tensor([[0, 1, 1], [1, 0, 1]]).to(dtype)
     save_file({"z": torch.zeros(3, dtype=torch.uint8), "w": tensor}, tmp_path / "x.safetensors")
     read = read_checkpoint(tmp_path / "x.safetensors").weights["w"]
@@ -44,7 +44,7 @@ def test_scalars_empty_tensors_and_prefixes(tmp_path: Path) -> None:
 
 
 def test_names_keep_the_order_of_the_header(tmp_path: Path) -> None:
-    """Not that of the data."""
+    """Not the order of the values in the file."""
     header = {"b": {**ROW, "data_offsets": [8, 16]}, "a": ROW}
     assert names(read_checkpoint(safetensors(tmp_path, header, DATA * 2))) == ["b", "a"]
 
@@ -83,17 +83,17 @@ def test_names_keep_the_order_of_the_header(tmp_path: Path) -> None:
     ],
 )
 def test_malformed_files_are_refused(tmp_path: Path, header: Any, data: bytes, code: str) -> None:
-    """Each fault has its code, and no size is believed."""
+    """Each fault has its code, whatever sizes the file states."""
     assert refusal(safetensors(tmp_path, header, data)).code == code
 
 
-def test_a_header_longer_than_the_file_is_a_cut(tmp_path: Path) -> None:
+def test_a_header_longer_than_the_file_is_truncated(tmp_path: Path) -> None:
     """The file ends within its header."""
     whole = safetensors(tmp_path, {"w": ROW}, DATA).read_bytes()
     assert refusal(written(tmp_path, whole[:20])).code == "truncated"
 
 
-def test_a_weights_key_has_no_place_in_a_flat_file(tmp_path: Path) -> None:
+def test_a_weights_key_is_refused_for_a_flat_file(tmp_path: Path) -> None:
     """There are no entries to choose from."""
     assert refusal(safetensors(tmp_path, {"w": ROW}, DATA), weights_key="model").code == "not_a_state_dict"
 

@@ -1,4 +1,4 @@
-"""Architectures: what they list is what their modules hold."""
+"""The tensors that architectures list are those of their modules."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_listing_equals_the_state_dict(name: str, shape: tuple[int, int, int]) -
 
 @pytest.mark.parametrize(("name", "shape"), SHAPES)
 def test_module_maps_images_to_one_output_a_class(name: str, shape: tuple[int, int, int]) -> None:
-    """Training mode, a batch of one: still finite."""
+    """The outputs for a batch of one in training mode are finite."""
     module = module_of(name, shape, 7).train()
     outputs = module(torch.rand((1, *shape), generator=torch.Generator().manual_seed(0)))
     assert outputs.shape == (1, 7)
@@ -66,7 +66,7 @@ def test_module_maps_images_to_one_output_a_class(name: str, shape: tuple[int, i
 def test_trainable_parameters_are_those_of_the_literature(
     name: str, shape: tuple[int, int, int], parameters: int
 ) -> None:
-    """Batch-norm statistics are no parameters."""
+    """Statistics of batch norm are not counted."""
     tensors = ARCHITECTURES.create(name).tensors(shape, 10)
     buffers = ("running_mean", "running_var", "num_batches_tracked")
     assert sum(math.prod(t.shape) for t in tensors if not t.name.endswith(buffers)) == parameters
@@ -76,7 +76,7 @@ def test_trainable_parameters_are_those_of_the_literature(
     ("name", "shape"), [("resnet20", (3, 3, 32)), ("lenet5", (1, 15, 28)), ("vgg16_cifar", (3, 32, 7))]
 )
 def test_images_that_are_too_small_are_refused(name: str, shape: tuple[int, int, int]) -> None:
-    """The message names size and net."""
+    """The message names the size and the architecture."""
     with pytest.raises(SpecError, match=f"{shape[1]}x{shape[2]} are too small"):
         ARCHITECTURES.create(name).tensors(shape, 10)
 
@@ -97,7 +97,7 @@ def test_same_seed_gives_the_same_module_and_leaves_the_global_generator_alone()
 
 
 def test_shortcut_pads_half_of_the_new_channels_on_each_side() -> None:
-    """With a body of zeros a block passes the subsampled image on, in the middle channels."""
+    """With a body of zeros, the output of a block is the subsampled image in the middle channels."""
     block = module_of("resnet20", (1, 8, 8), 4).get_submodule("layer2.0").eval()
     torch.nn.init.zeros_(block.get_parameter("conv2.weight"))
     images = torch.rand((2, 16, 8, 8), generator=torch.Generator().manual_seed(0))
@@ -108,7 +108,7 @@ def test_shortcut_pads_half_of_the_new_channels_on_each_side() -> None:
 
 
 def test_batch_norm_of_a_single_value_uses_running_statistics() -> None:
-    """VGG on 8x8 images has maps of one pixel; a batch of one must not stop the training."""
+    """VGG on 8x8 images has maps of one pixel, and a batch of one must not stop the training."""
     module = module_of("vgg16_cifar", (1, 8, 8), 3).train()
     assert module(torch.rand((1, 1, 8, 8))).isfinite().all()
     assert module.get_buffer("features.41.num_batches_tracked").item() == 0

@@ -1,4 +1,4 @@
-"""Holding a checkpoint's tensors against an architecture."""
+"""The tensors of a checkpoint are compared with those of an architecture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def shapes(classes: int = 10) -> dict[str, tuple[int, ...]]:
 
 
 def test_own_tensors_match() -> None:
-    """Nothing is raised."""
+    """No error is raised."""
     check_match(RESNET, IMAGES, 10, shapes())
 
 
@@ -28,7 +28,7 @@ def test_counters_of_batches_may_be_left_out() -> None:
 
 
 def test_all_differences_are_listed() -> None:
-    """Missing, unexpected and mismatched names are in the attributes and in the text."""
+    """Missing, unexpected and mismatched names are in the attributes and in the message."""
     found = shapes()
     del found["bn1.bias"]
     found["head.weight"] = (3, 3)
@@ -41,34 +41,34 @@ def test_all_differences_are_listed() -> None:
     assert "1 missing: bn1.bias" in caught.value.detail
 
 
-def test_text_names_ten_tensors_at_most() -> None:
-    """The attributes hold all of them."""
+def test_the_message_names_ten_tensors_at_most() -> None:
+    """The attributes have all of them."""
     with pytest.raises(ArchitectureMismatchError, match=r"97 missing: .* and 87 more") as caught:
         check_match(RESNET, IMAGES, 10, {"other": (1,)})
     assert len(caught.value.missing) == 97
     assert caught.value.detail.count(",") == 9
 
 
-def test_net_may_have_more_outputs_than_the_data_has_classes() -> None:
+def test_a_network_may_have_more_outputs_than_the_data_has_classes() -> None:
     """A data set that lacks the last classes still fits."""
     check_match(RESNET, IMAGES, 7, shapes(10))
 
 
-def test_net_with_fewer_outputs_than_classes_is_the_data_sets_fault() -> None:
-    """Labels beyond the outputs cannot be trained or counted."""
+def test_a_data_set_with_more_classes_than_outputs_is_refused() -> None:
+    """The error is a DatasetError: its labels beyond the outputs cannot be used."""
     with pytest.raises(DatasetError, match="labels up to 9, and the network has 5 outputs") as caught:
         check_match(RESNET, IMAGES, 10, shapes(5))
     assert caught.value.code == "labels_out_of_range"
 
 
 def test_output_count_reads_the_last_layer() -> None:
-    """None where it is not there or has another number of dimensions."""
+    """None where the layer is missing or has another number of dimensions."""
     assert output_count(RESNET, IMAGES, shapes(12)) == 12
     assert output_count(RESNET, IMAGES, {}) is None
     assert output_count(RESNET, IMAGES, {"linear.weight": ()}) is None
 
 
-def test_images_too_small_are_refused_here_too() -> None:
-    """The architecture speaks first."""
+def test_images_that_are_too_small_are_refused() -> None:
+    """The error is the SpecError of the architecture."""
     with pytest.raises(SpecError, match="too small"):
         check_match(RESNET, (3, 2, 2), 10, shapes())

@@ -1,4 +1,4 @@
-"""Uploaded npz data sets: what is taken, how it is read, and what each fault is called."""
+"""Uploaded npz data sets: what is accepted, how it is read, and the code of each fault."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def refusal(path: Path, **options: Any) -> DatasetError:
 
 
 def test_four_arrays_are_a_data_set(tmp_path: Path) -> None:
-    """Grey images get one channel, labels become int64, nothing is said."""
+    """Grey images get one channel, labels become int64, and there is no warning."""
     path = npz(tmp_path, x_train=X, y_train=Y, x_test=X[:4], y_test=Y[:4].astype(np.uint8))
     dataset, warnings = read(path)
     assert warnings == ()
@@ -57,7 +57,7 @@ def test_four_arrays_are_a_data_set(tmp_path: Path) -> None:
 
 
 def test_two_arrays_are_split_the_same_way_each_time(tmp_path: Path) -> None:
-    """A fifth becomes the test set, every image is in one of the two, and the user is told."""
+    """A fifth becomes the test set, every image is in one of the two sets, and a warning says so."""
     path = npz(tmp_path, x=X, y=Y)
     dataset, warnings = read(path)
     again, _ = read(path)
@@ -83,7 +83,7 @@ def test_two_arrays_are_split_the_same_way_each_time(tmp_path: Path) -> None:
     ],
 )
 def test_channels_are_found(tmp_path: Path, shape: Any, input_shape: Any, told: bool) -> None:
-    """First or last; where that is a guess the user is told."""
+    """First or last; a warning says where that is not certain."""
     x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape) / 1000
     dataset, warnings = read(npz(tmp_path, x=x, y=np.arange(4)))
     assert dataset.input_shape == input_shape
@@ -113,15 +113,15 @@ def test_floats_become_float32(tmp_path: Path, kind: str) -> None:
         (X.astype(np.float32), np.float32, "large_values"),
     ],
 )
-def test_images_of_unusual_types_are_taken_with_a_warning(tmp_path: Path, x: Any, dtype: Any, code: str) -> None:
-    """The user is told how they were taken."""
+def test_images_of_unusual_types_are_converted_with_a_warning(tmp_path: Path, x: Any, dtype: Any, code: str) -> None:
+    """The warning says to what they were converted."""
     dataset, warnings = read(npz(tmp_path, x_train=x, y_train=Y, x_test=x, y_test=Y))
     assert dataset.x_train.dtype == dtype
     assert {warning.code for warning in warnings} == {code}
 
 
 def test_labels_in_one_column_and_other_arrays(tmp_path: Path) -> None:
-    """Shape (N, 1) is taken; arrays that are no part of it and classes without images are told."""
+    """Shape (N, 1) is accepted; warnings name unused arrays and classes without images."""
     path = npz(tmp_path, x_train=X, y_train=Y[:, None] * 2, x_test=X, y_test=Y[:, None], names=np.ones(3))
     dataset, warnings = read(path)
     assert (dataset.y_train.shape, dataset.classes) == ((10,), 5)
@@ -155,7 +155,7 @@ def test_labels_in_one_column_and_other_arrays(tmp_path: Path) -> None:
     ids=str,
 )
 def test_faults_have_their_codes(tmp_path: Path, change: dict[str, Any], code: str) -> None:
-    """One fault, one code, and words that name the array."""
+    """Each fault has one code and a message that names the array."""
     arrays = {"x_train": X, "y_train": Y, "x_test": X, "y_test": Y} | change
     error = refusal(npz(tmp_path, **{name: array for name, array in arrays.items() if array is not None}))
     assert error.code == code
@@ -177,7 +177,7 @@ def test_one_image_cannot_be_split(tmp_path: Path) -> None:
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, data: bytes, code: str) -> None:
-    """Not an archive, or not a whole one."""
+    """Files that are not an archive, or only a part of one."""
     (tmp_path / "x").write_bytes(data)
     assert refusal(tmp_path / "x").code == code
 
@@ -191,7 +191,7 @@ def test_a_cut_file_is_truncated(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../x.npy", "/etc/x.npy", "a/x.npy", "a\\x.npy"])
 def test_paths_in_the_archive_are_refused(tmp_path: Path, name: str) -> None:
-    """Names of arrays are not paths."""
+    """An npz file has none."""
     path = npz(tmp_path, x=X, y=Y)
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr(name, b"")
@@ -199,15 +199,15 @@ def test_paths_in_the_archive_are_refused(tmp_path: Path, name: str) -> None:
 
 
 def test_two_arrays_of_one_name_are_refused(tmp_path: Path) -> None:
-    """NumPy would take the last."""
+    """NumPy would return the last."""
     path = npz(tmp_path, x=X, y=Y)
     with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr("x.npy", b"")
     assert refusal(path).code == "unsafe_archive"
 
 
-def test_a_bomb_is_refused_before_it_is_unfolded(tmp_path: Path) -> None:
-    """Compressed zeros, and too many elements."""
+def test_a_zip_bomb_is_refused_before_memory_is_allocated(tmp_path: Path) -> None:
+    """For compressed zeros, and for too many elements."""
     path = npz(tmp_path, x=np.zeros((10, 1000, 1000), np.uint8), y=Y)
     assert refusal(path, limits=Limits(free_bytes=0)).code == "too_large"
     assert refusal(path, limits=Limits(elements=9_000_000)).code == "too_large"
@@ -224,8 +224,8 @@ def outcome(path: Path) -> str:
 
 @fuzzed(300)
 @given(data=st.data())
-def test_damage_never_escapes(tmp_path: Path, data: st.DataObject) -> None:
-    """Flipped bytes and a cut end give a DatasetError or are read."""
+def test_damaged_files_raise_no_other_error(tmp_path: Path, data: st.DataObject) -> None:
+    """Files with changed bytes and without their end raise a DatasetError or are read."""
     np.savez(tmp_path / "data.npz", x=X[:3], y=Y[:3])
     raw = bytearray((tmp_path / "data.npz").read_bytes())
     for _ in range(data.draw(st.integers(0, 4))):

@@ -27,13 +27,13 @@ FIELDS = st.integers(1, 2**29 - 1)
     ],
 )
 def test_known_bytes(written: bytes, known: str) -> None:
-    """Those of the examples in the format's documentation."""
+    """The examples of the documentation of the format."""
     assert written.hex() == known
 
 
 @given(st.lists(st.tuples(FIELDS, NUMBERS | st.binary(max_size=300)), max_size=5))
 def test_fields_read_back(rows: list[tuple[int, int | bytes]]) -> None:
-    """Numbers and values, in their order; the raw bytes together are the message."""
+    """Numbers and values, in order; the raw bytes of all fields are the message."""
     written = [number(key, value) if isinstance(value, int) else block(key, value) for key, value in rows]
 
     found = list(read_fields(memoryview(b"".join(written))))
@@ -42,8 +42,8 @@ def test_fields_read_back(rows: list[tuple[int, int | bytes]]) -> None:
     assert [bytes(field.raw) for field in found] == written
 
 
-def test_fixed_widths_are_passed_over() -> None:
-    """Fields of 8 and of 4 bytes end where they should."""
+def test_fields_of_fixed_width_are_skipped() -> None:
+    """Fields of 8 and of 4 bytes."""
     message = b"\x09" + b"a" * 8 + b"\x15" + b"b" * 4 + b"\x18\x05"
 
     found = list(read_fields(memoryview(message)))
@@ -53,7 +53,7 @@ def test_fixed_widths_are_passed_over() -> None:
 
 
 def test_packed_numbers() -> None:
-    """A repeated field may stand as one block."""
+    """The numbers of a repeated field may be packed in one field."""
     (field,) = read_fields(memoryview(block(1, varint(3) + varint(300))))
 
     assert field.integers == [3, 300]
@@ -64,15 +64,15 @@ def test_packed_numbers() -> None:
     ["08", "0a05aa", "0980", "0f01", "0b", "0001", "08" + "ff" * 11, "0affffffffffffffffff01"],
     ids=["no value", "cut block", "cut number", "type 7", "group", "field 0", "endless number", "endless block"],
 )
-def test_what_is_no_message_is_refused(broken: str) -> None:
-    """With a ValueError, whatever is wrong."""
+def test_bytes_that_are_not_a_message_are_refused(broken: str) -> None:
+    """With a ValueError for every fault."""
     with pytest.raises(ValueError, match="Protocol Buffers"):
         list(read_fields(memoryview(bytes.fromhex(broken))))
 
 
 @given(st.lists(NUMBERS, max_size=40), st.integers(10, 40))
-def test_packed_numbers_in_parts(numbers: list[int], piece: int) -> None:
-    """As one by one, wherever a part ends."""
+def test_packed_numbers_are_decoded_in_chunks(numbers: list[int], piece: int) -> None:
+    """The result does not depend on the size of the chunks."""
     content = memoryview(b"".join(map(varint, numbers)))
 
     parts = list(read_packed_varints(content, piece))
@@ -83,14 +83,14 @@ def test_packed_numbers_in_parts(numbers: list[int], piece: int) -> None:
 
 @pytest.mark.parametrize("broken", ["80", "0180", "8080808080808080808001", "ff" * 50], ids=str)
 def test_packed_numbers_that_do_not_end_are_refused(broken: str) -> None:
-    """At the end of the block, or after 64 bits."""
+    """At the end of the field, or after 64 bits."""
     with pytest.raises(ValueError, match="does not end"):
         list(read_packed_varints(memoryview(bytes.fromhex(broken))))
 
 
 @pytest.mark.parametrize("cut", ["08", "0a05aa", "0980", "08ff"])
-def test_a_message_that_is_cut_off_is_told_from_one_that_is_none(cut: str) -> None:
-    """The error says which."""
+def test_truncated_messages_are_distinguished_from_other_bytes(cut: str) -> None:
+    """They have an error class of their own."""
     with pytest.raises(TruncatedMessageError):
         list(read_fields(memoryview(bytes.fromhex(cut))))
     for other in ("0f01", "0b", "0001", "08" + "ff" * 11):
@@ -101,7 +101,7 @@ def test_a_message_that_is_cut_off_is_told_from_one_that_is_none(cut: str) -> No
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_read_or_refused(message: bytes) -> None:
-    """No other error, and what is read is all there is."""
+    """No other error is raised, and the fields that are read are the whole message."""
     try:
         found = list(read_fields(memoryview(message)))
     except ValueError:
@@ -109,8 +109,8 @@ def test_any_bytes_are_read_or_refused(message: bytes) -> None:
     assert b"".join(field.raw for field in found) == message
 
 
-def test_a_number_has_no_content() -> None:
-    """Asking for it is a ValueError, as for all that does not fit."""
+def test_a_varint_has_no_content() -> None:
+    """Reading it raises a ValueError."""
     (field,) = read_fields(memoryview(number(4, 1)))
 
     with pytest.raises(ValueError, match="field 4"):

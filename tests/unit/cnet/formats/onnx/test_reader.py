@@ -1,4 +1,4 @@
-"""ONNX models: initializers of every type, however they hold their values, and what is refused."""
+"""ONNX models: initializers of every type in every representation, and what is refused."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def packed(*values: int) -> bytes:
     return b"".join(varint(value % 2**64) for value in values)
 
 
-def test_all_that_the_writer_writes_is_read(tmp_path: Path) -> None:
+def test_the_reader_reads_what_the_writer_writes(tmp_path: Path) -> None:
     """Every type, a scalar and an empty tensor, bit for bit, in the order of the file, under their own names."""
     shapes: dict[str, tuple[int, ...]] = {"scalar": (), "empty": (0, 3)} | dict.fromkeys(sorted(dtypes.names()), (2, 3))
     rows = [
@@ -104,7 +104,7 @@ def test_values_in_fields_of_their_types(tmp_path: Path, kind: int, fields: byte
 
 @fuzzed(100)
 @given(blocks=st.lists(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=30), max_size=5))
-def test_numbers_in_several_blocks_are_one_row(tmp_path: Path, blocks: list[list[int]]) -> None:
+def test_numbers_in_several_packed_fields_are_joined(tmp_path: Path, blocks: list[list[int]]) -> None:
     """Short ones, long ones, and single numbers in any order."""
     written_as = [number(7, one[0] % 2**64) if len(one) == 1 else block(7, packed(*one)) for one in blocks]
     flat = [value for one in blocks for value in one]
@@ -114,8 +114,8 @@ def test_numbers_in_several_blocks_are_one_row(tmp_path: Path, blocks: list[list
     assert read.data.tolist() == flat
 
 
-def test_shapes_may_be_packed_and_prefixes_are_cut(tmp_path: Path) -> None:
-    """As other writers and wrappers have them."""
+def test_packed_shapes_are_read_and_prefixes_are_cut(tmp_path: Path) -> None:
+    """Other writers pack shapes; wrappers add prefixes."""
     one = block(1, packed(2, 2)) + number(2, FLOAT) + block(8, b"module.a") + block(9, FOUR_FLOATS)
     checkpoint = read_checkpoint(written(tmp_path, net(one, tensor("module.b", FLOAT, (0, 3), block(9, b"")))))
 
@@ -136,8 +136,8 @@ def constant(*values: bytes) -> bytes:
     return block(1, block(4, b"Constant") + block(5, block(1, b"value") + block(5, tensor("", FLOAT, (2, 2), *values))))
 
 
-def test_constants_and_subgraphs_are_told_and_left_out(tmp_path: Path) -> None:
-    """The body of an ``If`` may use a name again; a vector or a shape is not worth a word."""
+def test_constants_and_subgraphs_are_left_out_with_a_notice(tmp_path: Path) -> None:
+    """The body of an ``If`` may use a name again; tensors that are not compressible are not counted."""
     inner = block(5, tensor("w", FLOAT, (2, 3), block(9, bytes(24)))) + constant(block(9, FOUR_FLOATS))
     small = block(1, block(5, block(5, tensor("", 7, (2,), block(7, packed(1, 2))))))
     branch = block(1, block(4, b"If") + block(5, block(1, b"then_branch") + block(6, inner)))
@@ -152,7 +152,7 @@ def test_constants_and_subgraphs_are_told_and_left_out(tmp_path: Path) -> None:
 
 
 def test_a_graph_without_initializers_is_refused(tmp_path: Path) -> None:
-    """Where its constants are weights, they are told."""
+    """The message counts constants that may be its weights."""
     error = refusal(written(tmp_path, net(rest=constant(block(9, FOUR_FLOATS)))))
 
     assert error.code == "not_a_state_dict"
@@ -161,7 +161,7 @@ def test_a_graph_without_initializers_is_refused(tmp_path: Path) -> None:
 
 
 def test_values_in_another_file_are_refused_with_the_remedy(tmp_path: Path) -> None:
-    """The sentence names the tensor and the file."""
+    """The message names the tensor and the file."""
     entries = [
         block(13, block(1, key) + block(2, value)) for key, value in ((b"offset", b"0"), (b"location", b"w.bin"))
     ]
@@ -214,7 +214,7 @@ W = tensor("w", FLOAT, (4,), block(9, FOUR_FLOATS))
     ],
 )
 def test_a_tensor_that_cannot_be_read_is_named(tmp_path: Path, initializer: bytes, code: str) -> None:
-    """Each fault has its code, and no size is believed."""
+    """Each fault has its code, whatever sizes the file states."""
     error = refusal(written(tmp_path, net(W, initializer)))
 
     assert error.code == code
@@ -232,22 +232,22 @@ def test_a_tensor_that_cannot_be_read_is_named(tmp_path: Path, initializer: byte
         (tensor("v", FLOAT, (), block(1, b"\1" * 2000)), "initializer 2"),
     ],
 )
-def test_a_tensor_without_a_name_is_counted(tmp_path: Path, initializer: bytes, said: str) -> None:
-    """There is nothing else to call it."""
+def test_a_tensor_without_a_name_is_named_by_its_number(tmp_path: Path, initializer: bytes, said: str) -> None:
+    """The message says which initializer it is."""
     error = refusal(written(tmp_path, net(W, initializer)))
 
     assert (error.code, said in error.detail) == ("corrupt", True)
 
 
-def test_a_negative_dimension_is_told(tmp_path: Path) -> None:
-    """It is no large one, also where there are no elements."""
+def test_a_negative_dimension_is_refused(tmp_path: Path) -> None:
+    """It is not read as a large one, also where there are no elements."""
     error = refusal(written(tmp_path, net(tensor("v", FLOAT, (0, 2**64 - 1)))))
 
     assert error.detail.startswith("tensor 'v': one of its dimensions is negative")
 
 
 def test_a_sparse_initializer_is_refused(tmp_path: Path) -> None:
-    """Left out, the net would miss it."""
+    """Without it the network would be incomplete."""
     error = refusal(written(tmp_path, net(rest=block(15, block(1, W)))))
 
     assert error.code == "unsupported_layout"
@@ -255,7 +255,7 @@ def test_a_sparse_initializer_is_refused(tmp_path: Path) -> None:
 
 
 def nested(depth: int) -> bytes:
-    """A graph in a node in a graph, and so on."""
+    """A graph in a node of a graph in a node, and so on."""
     graph = b""
     for _ in range(depth):
         graph = block(1, block(5, block(6, graph)))
@@ -274,18 +274,18 @@ def nested(depth: int) -> bytes:
     ],
     ids=["number", "two graphs", "group", "node", "nested", "end"],
 )
-def test_damage_outside_of_the_tensors_is_found(tmp_path: Path, model: bytes) -> None:
+def test_damage_outside_the_tensors_is_found(tmp_path: Path, model: bytes) -> None:
     """In the model, its graph, and its nodes."""
     assert refusal(written(tmp_path, model)).code == "corrupt"
 
 
-def test_graphs_in_graphs_are_read(tmp_path: Path) -> None:
-    """To a depth that no exporter reaches."""
+def test_nested_graphs_are_read(tmp_path: Path) -> None:
+    """To a depth that no exporter writes."""
     assert names(read_checkpoint(written(tmp_path, net(W, rest=nested(20))))) == ["w"]
 
 
 def test_a_file_that_was_cut_off(tmp_path: Path) -> None:
-    """Wherever it was cut within the graph; before that too little is left to tell what it was."""
+    """A file that is cut off within the graph is truncated; one that is cut off before it cannot be recognized."""
     model = net(W)
     start = model.index(b"\x3a")
 
@@ -295,8 +295,8 @@ def test_a_file_that_was_cut_off(tmp_path: Path) -> None:
     assert set(codes.values()) <= {"truncated", "corrupt"}
 
 
-def test_more_initializers_than_are_taken(tmp_path: Path) -> None:
-    """Their names and shapes are held in memory."""
+def test_too_many_initializers_are_refused(tmp_path: Path) -> None:
+    """Their names and shapes take memory."""
     many = [tensor(str(index), FLOAT, ()) + block(9, FOUR_FLOATS[:4]) for index in range(40)]
 
     error = refusal(written(tmp_path, net(*many)), limits=Limits(header_bytes=1000))
@@ -330,14 +330,14 @@ CORE_ML = number(1, 4) + block(2, b"description") + block(500, b"layers")
         (b"hello", False),
     ],
 )
-def test_models_are_told_from_other_files(tmp_path: Path, content: bytes, found: bool) -> None:
-    """By their first fields, since there are no magic bytes; the name says nothing."""
+def test_models_are_recognized(tmp_path: Path, content: bytes, found: bool) -> None:
+    """By their first fields, since the format has no magic bytes."""
     assert is_onnx(MappedFile.open(written(tmp_path, content))) == found
 
 
 @pytest.mark.parametrize("content", [SAVED_MODEL, CORE_ML, W, b"\x08\x08text"])
-def test_what_is_called_onnx_and_is_not_gets_the_known_formats(tmp_path: Path, content: bytes) -> None:
-    """In one sentence."""
+def test_other_files_called_onnx_are_refused_with_the_known_formats(tmp_path: Path, content: bytes) -> None:
+    """The name of a file does not matter."""
     (tmp_path / "net.onnx").write_bytes(content)
 
     error = refusal(tmp_path / "net.onnx")
@@ -348,7 +348,7 @@ def test_what_is_called_onnx_and_is_not_gets_the_known_formats(tmp_path: Path, c
 
 @fuzzed(300)
 @given(graph=st.binary(max_size=60), kind=st.integers(0, 30), values=st.binary(max_size=30), field=st.integers(1, 14))
-def test_hostile_bytes_never_escape(tmp_path: Path, graph: bytes, kind: int, values: bytes, field: int) -> None:
+def test_hostile_bytes_raise_no_other_error(tmp_path: Path, graph: bytes, kind: int, values: bytes, field: int) -> None:
     """Any bytes as a graph, and as any field of a tensor."""
     hostile = tensor("v", kind, (2,), block(field, values))
     for model in (net(W, rest=graph), net(W, graph), net(W, hostile)):

@@ -1,4 +1,4 @@
-"""ONNX files, held against bytes that the package onnx 1.23 wrote and checked."""
+"""ONNX files are compared with bytes that the package onnx 1.23 wrote and checked."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_every_type_is_written_as_onnx_writes_it(tmp_path: Path) -> None:
     assert digest == "ac975e8dc99c792ec4103656ee5baf998cd6161379b15b25e07e0945e2dd46b5"
 
 
-def test_a_graph_takes_the_weights(tmp_path: Path, like: Path) -> None:
-    """Their values change, and no other byte of the file, in whatever order the tensors come."""
+def test_weights_replace_those_of_a_template(tmp_path: Path, like: Path) -> None:
+    """No other byte of the file changes, whatever the order of the tensors."""
     expected = NET.replace(WEIGHT.tobytes(), VALUES["fc.weight"].tobytes()).replace(
         BIAS.tobytes(), (BIAS * 5).tobytes()
     )
@@ -81,8 +81,8 @@ def test_a_graph_takes_the_weights(tmp_path: Path, like: Path) -> None:
     assert _write(tmp_path / "out.onnx", ROWS, like) == expected != NET
 
 
-def test_tensors_come_in_pieces(tmp_path: Path) -> None:
-    """Nothing but their bytes in a row counts."""
+def test_tensors_are_written_in_chunks(tmp_path: Path) -> None:
+    """The file does not depend on the sizes of the chunks."""
     rows = ROWS[1:2]
     whole = _write(tmp_path / "whole.onnx", rows)
 
@@ -93,24 +93,26 @@ def test_tensors_come_in_pieces(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "match"),
     [
         (TensorDescription("fc2.weight", "float32", (2, 3)), "no initializers .*: 'fc2.weight'"),
         (TensorDescription("fc.weight", "float32", (3, 2)), "shapes .*: 'fc.weight'"),
         (TensorDescription("fc.weight", "float16", (2, 3)), "element types: 'fc.weight'"),
     ],
 )
-def test_the_graph_of_another_net_is_refused(tmp_path: Path, like: Path, row: TensorDescription, said: str) -> None:
-    """A weight that is not there, or other than there, would be computed with wrongly; nothing is written."""
-    with pytest.raises(CnetError, match=said) as caught:
+def test_a_template_of_another_network_is_refused(
+    tmp_path: Path, like: Path, row: TensorDescription, match: str
+) -> None:
+    """A missing or different weight would give wrong results; nothing is written."""
+    with pytest.raises(CnetError, match=match) as caught:
         _write(tmp_path / "out.onnx", (row,), like)
 
     assert caught.value.code == "not_alike"
     assert not (tmp_path / "out.onnx").exists()
 
 
-def test_weights_outside_of_the_file_are_replaced_or_refused(tmp_path: Path) -> None:
-    """What the bundle brings may lie anywhere; what it does not bring would be lost."""
+def test_weights_in_another_file_are_replaced_or_refused(tmp_path: Path) -> None:
+    """Those that are written may be anywhere in the template; the others would be lost."""
     tensor = number(1, 2) + number(2, 1) + block(8, b"fc.bias") + block(13, b"") + number(14, 1)
     like = tmp_path / "net.onnx"
     like.write_bytes(number(1, 8) + block(7, block(5, tensor)))
@@ -121,7 +123,7 @@ def test_weights_outside_of_the_file_are_replaced_or_refused(tmp_path: Path) -> 
 
 
 def test_one_of_tied_tensors_is_enough(tmp_path: Path, like: Path) -> None:
-    """An exporter writes them once; a name that is tied to none of the graph's is missing still."""
+    """An exporter writes them once; a name that is tied to no name of the graph is still missing."""
     rows = (*ROWS, TensorDescription("decoder.weight", "float32", (2, 3)))
     expected = _write(tmp_path / "out.onnx", ROWS, like)
 
@@ -135,7 +137,7 @@ def test_one_of_tied_tensors_is_enough(tmp_path: Path, like: Path) -> None:
 
 
 def test_two_initializers_of_one_name_are_refused(tmp_path: Path) -> None:
-    """No runtime takes them, and only one could be meant."""
+    """No runtime accepts them."""
     tensor = block(5, number(1, 2) + number(2, 1) + block(8, b"fc.bias") + block(9, BIAS.tobytes()))
     like = tmp_path / "net.onnx"
     like.write_bytes(block(7, tensor + tensor))
@@ -144,7 +146,7 @@ def test_two_initializers_of_one_name_are_refused(tmp_path: Path) -> None:
         _write(tmp_path / "out.onnx", ROWS[:1], like)
 
 
-def test_fields_that_mean_nothing_here_are_kept_as_they_are(tmp_path: Path) -> None:
+def test_other_fields_of_a_template_are_copied(tmp_path: Path) -> None:
     """Unknown ones, before and after the graph and between its initializers, sparse and quantized ones included."""
     tensor = number(1, 2) + number(2, 1) + block(8, b"fc.bias") + block(4, BIAS.tobytes())
     other = block(5, number(2, 8) + block(8, b"words") + block(6, b"a string tensor"))
@@ -158,14 +160,14 @@ def test_fields_that_mean_nothing_here_are_kept_as_they_are(tmp_path: Path) -> N
     assert written == around[0] + block(7, around[1] + new + around[2]) + around[3]
 
 
-def test_a_device_is_no_model(tmp_path: Path) -> None:
-    """It has no end, and would be read into memory until that has one."""
+def test_a_device_is_refused_as_a_template(tmp_path: Path) -> None:
+    """A device has no end, and reading it would exhaust memory."""
     with pytest.raises(CnetError, match="zero: it is not an ONNX model"):
         _write(tmp_path / "out.onnx", ROWS, Path("/dev/zero"))
 
 
-def test_a_file_that_is_longer_than_any_model_is_not_read(tmp_path: Path) -> None:
-    """Sparse files of terabytes cost nothing to make."""
+def test_a_template_longer_than_any_model_is_not_read(tmp_path: Path) -> None:
+    """A sparse file of terabytes would exhaust memory."""
     like = tmp_path / "net.onnx"
     with like.open("wb") as file:
         file.truncate(2**40)
@@ -190,8 +192,8 @@ def _initializer(about: bytes) -> bytes:
         block(7, block(5, b"")),
     ],
 )
-def test_what_is_no_model_is_refused(tmp_path: Path, content: bytes) -> None:
-    """Cut, other, without a graph or with two, with initializers without end, without name, without text as name."""
+def test_files_that_are_not_models_are_no_templates(tmp_path: Path, content: bytes) -> None:
+    """Truncated, of other formats, without a graph or with two, with truncated or unnamed initializers."""
     like = tmp_path / "net.onnx"
     like.write_bytes(content)
 

@@ -1,4 +1,4 @@
-"""The rule that finds the one dict of weights in what a training script saved."""
+"""The rule that finds the dict of weights in what a training script saved."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OTHER = {name: tensor + 1 for name, tensor in NET.items()}
 
 
 def test_a_flat_dict_is_the_weights(tmp_path: Path) -> None:
-    """Nothing to choose: no key, no warning."""
+    """There is no key and no warning."""
     checkpoint = read_checkpoint(saved(tmp_path, NET))
     assert (checkpoint.weights_key, checkpoint.warnings) == (None, ())
 
@@ -26,7 +26,7 @@ def test_a_flat_dict_is_the_weights(tmp_path: Path) -> None:
     "key", ["state_dict", "model_state_dict", "model", "module", "net", "weights", "params", "ema", "generator"]
 )
 def test_a_named_entry_is_found_beside_the_optimizer(tmp_path: Path, key: str) -> None:
-    """Counters are not weights and optimizer state is never counted."""
+    """Counters and the state of the optimizer are not weights."""
     optimizer = {"state": {0: {"exp_avg": torch.ones(50)}}, "param_groups": [{"lr": 0.1}]}
     checkpoint = read_checkpoint(saved(tmp_path, {"epoch": 3, key: NET, "optimizer": optimizer, "best": 0.9}))
     assert checkpoint.weights_key == key
@@ -49,14 +49,14 @@ def test_a_lightning_checkpoint_is_read(tmp_path: Path) -> None:
 
 
 def test_a_nested_entry_is_reported_with_dots(tmp_path: Path) -> None:
-    """The path from the top."""
+    """The path from the top level."""
     assert (
         read_checkpoint(saved(tmp_path, {"run": {"model": {"state_dict": NET}}})).weights_key == "run.model.state_dict"
     )
 
 
 def test_two_sets_that_differ_are_ambiguous(tmp_path: Path) -> None:
-    """A model and its moving average: the user has to say which, by one of the keys in the message."""
+    """A model and its moving average: the message has the keys from which the user chooses."""
     path = saved(tmp_path, {"model": NET, "ema": OTHER})
     error = refusal(path)
     assert error.code == "ambiguous_weights"
@@ -76,7 +76,7 @@ def test_a_flat_dict_with_an_average_beside_it_is_ambiguous(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("copied", [True, False])
 def test_two_sets_with_equal_values_count_once(tmp_path: Path, copied: bool) -> None:
-    """Whether they share their storages or not."""
+    """Whether or not they share storages."""
     again = {name: tensor.clone() for name, tensor in NET.items()} if copied else dict(NET)
     checkpoint = read_checkpoint(saved(tmp_path, {"model": NET, "state_dict": again}))
     assert checkpoint.weights_key == "model"
@@ -84,13 +84,13 @@ def test_two_sets_with_equal_values_count_once(tmp_path: Path, copied: bool) -> 
 
 
 def test_two_unknown_entries_are_ambiguous(tmp_path: Path) -> None:
-    """Two parts of one net are not joined by guess."""
+    """Two parts of a network are not joined."""
     path = saved(tmp_path, {"encoder": NET, "decoder": OTHER})
     assert refusal(path).code == "ambiguous_weights"
 
 
-def test_a_loose_tensor_beside_a_named_entry_is_no_weight(tmp_path: Path) -> None:
-    """An epoch counter that happens to be a tensor."""
+def test_a_loose_tensor_beside_a_named_entry_is_left_out(tmp_path: Path) -> None:
+    """Such as an epoch counter that is a tensor."""
     checkpoint = read_checkpoint(saved(tmp_path, {"epoch": torch.tensor(3), "state_dict": NET}))
     assert checkpoint.weights_key == "state_dict"
 
@@ -106,7 +106,7 @@ def test_extras_in_a_flat_dict_are_left_out_with_a_warning(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("key", ["nothing", "epoch", "state_dict.conv", "state_dict.conv.weight"])
 def test_a_weights_key_that_names_no_dict_of_tensors_is_refused(tmp_path: Path, key: str) -> None:
-    """The message says what there is."""
+    """The message has the entries that exist."""
     error = refusal(saved(tmp_path, {"state_dict": NET, "epoch": 3}), weights_key=key)
     assert error.code == "not_a_state_dict"
 
@@ -120,7 +120,7 @@ def test_a_weights_key_may_have_dots_in_its_parts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "value", [torch.ones(3), [torch.ones(3)], {}, {"epoch": 3}, "text", None, {"model": {}}], ids=repr
 )
-def test_what_holds_no_named_tensors_is_refused(tmp_path: Path, value: Any) -> None:
+def test_files_without_named_tensors_are_refused(tmp_path: Path, value: Any) -> None:
     """A bare tensor, a list, an empty dict."""
     error = refusal(saved(tmp_path, value))
     assert error.code == "not_a_state_dict"
@@ -132,7 +132,7 @@ def test_what_holds_no_named_tensors_is_refused(tmp_path: Path, value: Any) -> N
     [("module.", "module."), ("module._orig_mod.", "module._orig_mod."), ("_orig_mod.module.", "_orig_mod.module.")],
 )
 def test_prefixes_that_all_names_have_are_stripped(tmp_path: Path, prefix: str, stripped: str) -> None:
-    """Also stacked ones; the checkpoint says what was cut, unless it was asked to leave them."""
+    """Also several prefixes; the checkpoint states what was cut, and they can be kept."""
     path = saved(tmp_path, {"state_dict": OrderedDict((prefix + name, tensor) for name, tensor in NET.items())})
     checkpoint = read_checkpoint(path)
     assert checkpoint.stripped_prefix == stripped
@@ -142,8 +142,8 @@ def test_prefixes_that_all_names_have_are_stripped(tmp_path: Path, prefix: str, 
     assert names(kept) == [prefix + name for name in NET]
 
 
-def test_a_child_called_module_is_no_prefix(tmp_path: Path) -> None:
-    """A net with children ``module`` and ``head``, or with the name in the middle, keeps its names."""
+def test_a_child_called_module_is_not_a_prefix(tmp_path: Path) -> None:
+    """A network with children ``module`` and ``head``, or with the name in the middle, keeps its names."""
     value = {"module.weight": torch.ones(2), "head.weight": torch.ones(2), "features.module.0": torch.ones(1)}
     checkpoint = read_checkpoint(saved(tmp_path, value))
     assert checkpoint.stripped_prefix is None
@@ -151,7 +151,7 @@ def test_a_child_called_module_is_no_prefix(tmp_path: Path) -> None:
 
 
 def test_a_prefix_is_not_a_whole_name(tmp_path: Path) -> None:
-    """A name is never cut to nothing."""
+    """A name is never cut to the empty text."""
     checkpoint = read_checkpoint(saved(tmp_path, {"module.module.": torch.ones(2)}))
     assert names(checkpoint) == ["module."]
 
@@ -162,7 +162,7 @@ def test_a_number_and_its_text_collide(tmp_path: Path) -> None:
 
 
 def test_numbers_become_names(tmp_path: Path) -> None:
-    """With a warning."""
+    """A warning lists them."""
     checkpoint = read_checkpoint(saved(tmp_path, {0: torch.ones(2), 1: torch.zeros(2)}))
     assert names(checkpoint) == ["0", "1"]
     assert [warning.code for warning in checkpoint.warnings] == ["number_names"]
@@ -170,17 +170,17 @@ def test_numbers_become_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", [None, 1.5, ("a", 1), True], ids=repr)
 def test_other_keys_are_refused(tmp_path: Path, key: Any) -> None:
-    """A name is text."""
+    """A name must be text."""
     assert refusal(saved(tmp_path, {key: torch.ones(2)})).code == "not_a_state_dict"
 
 
 def test_a_name_that_the_canonical_form_needs_is_refused(tmp_path: Path) -> None:
-    """``__metadata__`` is taken by safetensors."""
+    """Safetensors reserves ``__metadata__``."""
     assert refusal(saved(tmp_path, {"__metadata__": torch.ones(2)})).code == "not_a_state_dict"
 
 
 def test_unfinished_pruning_and_weight_norm_pass_by_name(tmp_path: Path) -> None:
-    """The mask is told of and is no weight; nothing is folded."""
+    """A warning names the mask, which is not compressible; factors of weight norm are not multiplied."""
     value = {"a.weight_orig": torch.ones(2, 2), "a.weight_mask": torch.ones(2, 2), "b.weight_g": torch.ones(2, 1)}
     checkpoint = read_checkpoint(saved(tmp_path, value))
     assert names(checkpoint) == list(value)

@@ -1,4 +1,4 @@
-"""Torch files of every kind give the tensors that PyTorch itself gives."""
+"""Torch files of every kind are read as PyTorch reads them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_legacy_files_are_read_like_zip_files(tmp_path: Path, dtype: torch.dtype
 
 @pytest.mark.parametrize("save", [saved, legacy])
 def test_strides_give_c_order(tmp_path: Path, save: object) -> None:
-    """Transposed, sliced and expanded tensors come out as ``contiguous`` makes them."""
+    """Transposed, sliced and expanded tensors are read as ``contiguous`` returns them."""
     base = torch.arange(120.0).reshape(2, 3, 4, 5)
     views = {
         "transposed": base.permute(3, 0, 2, 1),
@@ -61,7 +61,7 @@ def test_strides_give_c_order(tmp_path: Path, save: object) -> None:
 
 
 def test_a_slice_of_a_large_tensor_keeps_the_slice(tmp_path: Path) -> None:
-    """A file of four megabytes that shows ten floats has ten parameters."""
+    """A file of four megabytes with a view of ten floats has ten parameters."""
     path = saved(tmp_path, {"w": torch.arange(1_000_000.0)[500:510]})
     assert path.stat().st_size > 4_000_000
     weights = read_checkpoint(path).weights
@@ -71,7 +71,7 @@ def test_a_slice_of_a_large_tensor_keeps_the_slice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("save", [saved, legacy])
 def test_scalars_and_empty_tensors_keep_their_shapes(tmp_path: Path, save: object) -> None:
-    """Shape () stays (), and zero sizes stay where they are."""
+    """Shape () and dimensions of size zero are kept."""
     tensors = {"scalar": torch.tensor(3.0), "one": torch.ones(1), "empty": torch.zeros(0, 3), "none": torch.zeros(0)}
     weights = read_checkpoint(save(tmp_path, tensors)).weights  # type: ignore[operator]
     assert {t.name: t.shape for t in weights} == {"scalar": (), "one": (1,), "empty": (0, 3), "none": (0,)}
@@ -79,7 +79,7 @@ def test_scalars_and_empty_tensors_keep_their_shapes(tmp_path: Path, save: objec
 
 
 def test_parameters_buffers_and_attributes_are_plain_tensors(tmp_path: Path) -> None:
-    """What surrounds a tensor (gradient flag, Python attributes, its class) does not matter."""
+    """The gradient flag, Python attributes and the class of a tensor do not matter."""
     parameter = torch.nn.Parameter(torch.ones(2, 2))
     parameter.note = "mine"  # type: ignore[attr-defined]
     tagged = torch.zeros(2)
@@ -89,7 +89,7 @@ def test_parameters_buffers_and_attributes_are_plain_tensors(tmp_path: Path) -> 
 
 
 def test_conjugate_and_negative_views_are_resolved(tmp_path: Path) -> None:
-    """The lazy bits of complex tensors are applied, also to scalars."""
+    """The stored operations of complex tensors are applied, also to scalars."""
     base = torch.tensor([1 + 2j, 3 - 4j], dtype=torch.complex64)
     weights = read_checkpoint(saved(tmp_path, {"conj": base.conj(), "scalar": base.conj()[0]})).weights
     assert weights["conj"].data.tolist() == [1 - 2j, 3 + 4j]
@@ -133,7 +133,7 @@ def test_files_without_a_byteorder_record_are_little_endian(tmp_path: Path) -> N
 
 
 def test_an_archive_that_was_packed_again_with_compression_is_read(tmp_path: Path) -> None:
-    """Deflated records are unfolded."""
+    """Deflated records are inflated."""
     original = saved(tmp_path, {"w": torch.ones(100, 100), "v": torch.arange(5)})
     packed = tmp_path / "packed.pth"
     with zipfile.ZipFile(original) as source, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as target:
@@ -145,7 +145,7 @@ def test_an_archive_that_was_packed_again_with_compression_is_read(tmp_path: Pat
 
 
 def test_files_without_checksums_are_read(tmp_path: Path) -> None:
-    """PyTorch can be told to save no checksums; it writes zeros then."""
+    """PyTorch writes zeros where it was told to save no checksums."""
     from torch.utils.serialization import config
 
     before = config.save.compute_crc32
@@ -204,7 +204,7 @@ def test_types_that_are_not_supported_are_refused_by_name(tmp_path: Path, dtype:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.float8_e5m2])
 @pytest.mark.parametrize("value", [float("nan"), float("-inf")])
 def test_values_that_are_not_finite_are_refused_by_name(tmp_path: Path, dtype: torch.dtype, value: float) -> None:
-    """Never silent zeros: the tensor is named."""
+    """The message names the tensor."""
     tensor = torch.ones(4)
     tensor[2] = value
     error = refusal(saved(tmp_path, {"fine": torch.ones(2), "layer.weight": tensor.to(dtype)}))
