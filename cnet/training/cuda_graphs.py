@@ -1,9 +1,9 @@
 """Training steps recorded as CUDA graphs: on a GPU, a small network waits for launches, not for arithmetic.
 
 A graph holds all launches of the forward and the backward pass and starts them at once. Recording runs nothing on the
-device. Each epoch records anew, after one step of each shape of batch that is run without recording: what a method does
-may change with the epoch, and a resumed training then records at the same steps as an undisturbed one, so that both
-give the same bits even where a recorded kernel rounds differently.
+device. Each epoch records again, after one step of each shape of batch that is run without recording: what a method
+does may change with the epoch, and a resumed training then records at the same steps as an undisturbed one, so that
+both give the same bits even where a recorded kernel rounds differently.
 """
 
 from __future__ import annotations
