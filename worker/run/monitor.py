@@ -14,8 +14,6 @@ from worker.run.child_process import ChildProcess
 
 log = logging.getLogger(__name__)
 
-_CHECK_SECONDS = 1.0
-
 
 class StopReason(Enum):
     """Why a runner was stopped; the value is what the log says."""
@@ -35,18 +33,20 @@ class RunLimits:
         run: what is left of the job's time limit.
         lease: length of the lease.
         grace: time from SIGTERM to SIGKILL.
+        check: longest time between two checks of the job's row.
 
     """
 
     run: float
     lease: float
     grace: float
+    check: float
 
 
 class RunnerMonitor:
     """Stops the runner of an attempt when it has to end.
 
-    It reads the job's row about once a second and renews the lease after each quarter of it. While the database does
+    It reads the job's row at short intervals and renews the lease after each quarter of it. While the database does
     not answer, the runner goes on until the lease has expired: from then on another attempt may start.
 
     Args:
@@ -97,7 +97,7 @@ class RunnerMonitor:
         return self._renewed + self._limits.lease
 
     def _pause(self) -> float:
-        pause = min(_CHECK_SECONDS, self._limits.lease / 4)
+        pause = min(self._limits.check, self._limits.lease / 4)
         return pause if self._kill_at is None else min(pause, max(self._kill_at - time.monotonic(), 0.01))
 
     def _check(self) -> StopReason | None:

@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 Result = TypeVar("Result")
 Command = Callable[[Job], Sequence[str]]
 _RETRY_SECONDS = 0.5
+_CHECK_SECONDS = 1.0
 
 
 def runner_command(job: Job) -> Sequence[str]:
@@ -47,6 +48,7 @@ class Supervisor:
         worker: id of the worker, for the job's row and its log.
         stop: set when the worker shuts down.
         command: gives the command line that runs a claimed job.
+        check_seconds: longest time until a cancellation or a lost lease is noticed.
 
     """
 
@@ -57,12 +59,15 @@ class Supervisor:
         worker: str,
         stop: StopSignal,
         command: Command = runner_command,
+        *,
+        check_seconds: float = _CHECK_SECONDS,
     ) -> None:
         self._settings = settings
         self._lifecycle = Lifecycle(database)
         self._worker = worker
         self._stop = stop
         self._command = command
+        self._check_seconds = check_seconds
 
     def run(self, job_id: str) -> None:
         """Run the job if it can be claimed. Returns when its processes have ended and its outcome is recorded."""
@@ -93,7 +98,8 @@ class Supervisor:
 
     def _limits(self, job: Job) -> RunLimits:
         left = max(job.time_limit - job.ran_seconds, 0.0)
-        return RunLimits(left, self._settings.lease_seconds, self._settings.stop_grace_seconds)
+        settings = self._settings
+        return RunLimits(left, settings.lease_seconds, settings.stop_grace_seconds, self._check_seconds)
 
     def _environment(self) -> dict[str, str]:
         threads = str(self._settings.job_threads)

@@ -44,7 +44,7 @@ def run(settings: Settings, database: Database, stop: StopSignal) -> Callable[..
             return [sys.executable, "-c", script, claimed.id, str(claimed.attempt)]
 
         own = settings.model_copy(update=changes)
-        Supervisor(own, database, "host:1:w", stop, command).run(job.id)
+        Supervisor(own, database, "host:1:w", stop, command, check_seconds=0.05).run(job.id)
 
     return run_script
 
