@@ -1,1 +1,1 @@
-"""What the figures in docs/ come from: each module one command."""
+"""The measurements behind the figures in docs/results: each module is one command."""

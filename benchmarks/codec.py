@@ -34,14 +34,14 @@ ROOT = Path(__file__).resolve().parents[1]
 NETS = ("resnet32-d509ac18.th", "resnet20-12fca82f.th", "svhn.pth", "onet.pt", "silero_vad_16k.safetensors")
 QPS = [-20, -24, -28, -32]
 _RUNS = 3
-_LARGE = 300  # million weights
+_LARGE = 300  # millions of weights
 _PARTS = ("symbols", "error", "kmeans", "speed", "streaming", "damage")
 
 Table = list[list[str]]
 
 
 def coded(symbols: Symbols, shapes: Shapes) -> int:
-    """Bytes of the encoder compact's streams, decoded and compared."""
+    """Bytes of the streams of the encoder ``compact``, which are decoded and compared."""
     compact = ENCODERS.create("compact")
     streams, header = compact.encode(symbols, shapes)
     assert np.array_equal(compact.decode(streams, header, shapes).vector(), symbols.vector())
@@ -49,7 +49,7 @@ def coded(symbols: Symbols, shapes: Shapes) -> int:
 
 
 def same_symbols(folder: Path) -> Table:
-    """The same mask, labels and centroids in every coder."""
+    """Table: the same mask, labels and centroids in every coder."""
     rows = [["net", "sparsity", "k", "npz x 3", "zstd 19", "Huffman", "compact", "compact / npz"]]
     for name in NETS:
         weights = inputs.real(folder, name)
@@ -79,7 +79,7 @@ def at_error(vector: Vector, shapes: Shapes, error: float, **parameters: Any) ->
 
 
 def rate_and_error(folder: Path, work: Path, python: Path | None) -> tuple[Table, str | None]:
-    """Equal error: bytes of ecsq and of nncodec."""
+    """Table and plot: bytes of ecsq and of nncodec at equal error."""
     rows = [["qp", "rel. MSE", "nncodec", "ecsq 32 states", "ratio", "ecsq 128 states", "ratio"]]
     if python is None:
         return [*rows, ["-"] * 7], None
@@ -105,7 +105,7 @@ def rate_and_error(folder: Path, work: Path, python: Path | None) -> tuple[Table
 
 
 def clustering(folder: Path) -> Table:
-    """k-means with 256 clusters."""
+    """Table: k-means with 256 clusters, its time and error."""
     import kmeans1d
     from sklearn.cluster import KMeans
 
@@ -141,7 +141,7 @@ def _timed(work: Callable[[], float]) -> tuple[float, float]:
 
 
 def speed(work: Path, name: str) -> Table:
-    """Prune, quantize and encode, and back, against savez_compressed and numpy.load."""
+    """Table: time to prune, quantize and encode, and to decode, beside savez_compressed and numpy.load."""
     vector, shapes = inputs.made(name)
     folder = work / name
     folder.mkdir()
@@ -167,7 +167,7 @@ def speed(work: Path, name: str) -> Table:
 
 
 def streaming(work: Path) -> Table:
-    """A net as large as memory, through the whole command: from its file to a bundle, and back."""
+    """Table: time and memory of a network of 1.2 GB, from its file to a bundle and back."""
     source, bundle, back = work / "large.safetensors", work / "large.npz", work / "back.safetensors"
     nbytes = inputs.write_large(source, _LARGE)
     rows = [[f"{nbytes / 1e9:.2f} GB of float32, sparsity .9, k 16", "s", "peak / weights"]]
@@ -180,7 +180,7 @@ def streaming(work: Path) -> Table:
 
 
 def _job(job: str, source: Path, target: Path, clusters: int = 16) -> dict[str, float]:
-    """The shortest time and the highest peak of some runs."""
+    """The shortest time and the highest peak of memory of some runs."""
     runs = [_run(job, source, target, clusters) for _ in range(_RUNS)]
     return {"seconds": min(run["seconds"] for run in runs), "peak": max(run["peak"] for run in runs)}
 
@@ -193,7 +193,7 @@ def _run(job: str, source: Path, target: Path, clusters: int) -> dict[str, float
 
 
 def corruptions(folder: Path, work: Path, count: int) -> Table:
-    """Single bytes of real bundles changed: each must be refused."""
+    """Table: bundles with one changed byte, each of which must be refused."""
     rng, refused, each = np.random.default_rng(0), 0, count // len(NETS)
     for name in NETS:
         weights = inputs.real(folder, name)
@@ -212,7 +212,7 @@ def corruptions(folder: Path, work: Path, count: int) -> Table:
 
 
 def text(tables: list[Table]) -> str:
-    """The tables in Markdown."""
+    """The tables as Markdown."""
     parts = []
     for head, *rows in tables:
         lines = [head, ["---"] * len(head), *rows]
@@ -221,7 +221,7 @@ def text(tables: list[Table]) -> str:
 
 
 def main() -> None:
-    """Run everything."""
+    """Run what the command line asks for, and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--checkpoints", type=Path, default=ROOT.parent / "shared" / "checkpoints")
     parser.add_argument(
@@ -232,7 +232,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write docs/results/codec.md")
     options = parser.parse_args()
     if options.write and set(options.only) != set(_PARTS):
-        parser.error("--write needs all questions")
+        parser.error("--write needs the answers to all questions. Leave --only out.")
     tables, plot = [], None
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)

@@ -1,4 +1,4 @@
-"""One timed job in a process of its own, so that its peak of memory is its own."""
+"""One timed step in a process of its own, so that its peak of memory can be measured."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ PRUNE = {"name": "magnitude", "sparsity": 0.9}
 
 
 def peak() -> int:
-    """Largest resident size of this process so far, in bytes (Linux; what a child has from its parent is not in it)."""
+    """Largest resident size of this process so far, in bytes (Linux). Memory of the parent does not count."""
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.partition("VmHWM:")[2].split()[0])
 
 
 def main(job: str, source: str, target: str, clusters: str) -> None:
-    """``compress``: weights (npy files in a folder) to a bundle; ``decode``, ``load``: a file to float32."""
+    """Run a step and print its time and peak of memory as JSON.
+
+    ``compress`` makes a bundle of weights in npy files, ``decode`` and ``load`` read a file to float32.
+    """
     before = peak()
     start = time.perf_counter()
     result: dict[str, object] = {}

@@ -1,4 +1,4 @@
-"""Weights to measure with: real checkpoints, and made ones of any size."""
+"""Weights to measure with: real checkpoints, and random networks of any size."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ def transformer(width: int, layers: int, tables: Shapes) -> Shapes:
 
 
 MADE: dict[str, Shapes] = {
-    "22M": transformer(384, 12, [(197, 384), (384, 3, 16, 16), (1000, 384)]),  # as ViT-S/16
-    "110M": transformer(768, 12, [(30522, 768), (512, 768), (2, 768), (768, 768)]),  # as BERT-base
+    "22M": transformer(384, 12, [(197, 384), (384, 3, 16, 16), (1000, 384)]),  # the shapes of ViT-S/16
+    "110M": transformer(768, 12, [(30522, 768), (512, 768), (2, 768), (768, 768)]),  # the shapes of BERT-base
 }
-"""Nets to make, by about how many weights they have."""
+"""Shapes of random networks, by their approximate number of weights."""
 
 
 def made(name: str) -> tuple[Vector, Shapes]:
-    """A net of MADE with random weights, whose rows, columns and layers differ in scale."""
+    """Random weights for a network of ``MADE``, float32, shape (n,); rows, columns and layers differ in scale."""
     rng = np.random.default_rng(0)
     shapes = MADE[name]
     return np.concatenate([_tensor(rng, shape).reshape(-1) for shape in shapes]), shapes
 
 
 def write_large(path: Path, millions: int) -> int:
-    """A safetensors file of about so many weights, an embedding and transformer blocks, in bytes of its tensors."""
+    """Write a safetensors file of an embedding and transformer blocks; returns the bytes of its tensors."""
     rows = [TensorDescription("wte.weight", "float32", (50257, 768))]
     while sum(row.nbytes for row in rows) < 4 * millions * 10**6:
         block = f"h.{len(rows) // 6}"

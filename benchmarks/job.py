@@ -1,8 +1,8 @@
-"""A short job from training to bundle at CIFAR's shape: seconds of each phase, epochs a second, and what came out.
+"""A short job from training to bundle on images of CIFAR's shape: time of each phase, and the result.
 
     python benchmarks/job.py [--architecture resnet32] [--images 10000] [--epochs 2] [--precision bfloat16]
 
-Images are made up: each class is a random pattern under noise, so that a net can learn them within an epoch or two.
+The images are random: each class is a pattern with noise, which a network can learn within an epoch or two.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class Stopwatch(SilentRunObserver):
         self._since = time.perf_counter()
 
     def phase(self, name: str) -> None:
-        """The phase before ends, this one begins."""
+        """End the phase before, and begin this one."""
         now = time.perf_counter()
         self.seconds[self._phase] = self.seconds.get(self._phase, 0.0) + now - self._since
         self._phase, self._since = name, now
 
 
 def dataset(images: int) -> Dataset:
-    """Random patterns under noise, a fifth of them for the test."""
+    """Random patterns with noise, a fifth of them for testing."""
     rng = np.random.default_rng(0)
     patterns = rng.integers(0, 120, (10, 3, 32, 32))
     y = np.arange(images, dtype=np.int64) % 10
@@ -48,7 +48,7 @@ def dataset(images: int) -> Dataset:
 
 
 def spec(options: argparse.Namespace) -> JobSpec:
-    """Baseline, fine-tuning with λ, gradual pruning, recovery, one point."""
+    """The job: baseline, fine-tuning with λ, gradual pruning, recovery, one point."""
     return JobSpec.parse(
         {
             "architecture": {"name": options.architecture},

@@ -1,4 +1,4 @@
-"""What others make of the same symbols or weights, in bytes."""
+"""Other tools on the same symbols or weights: the bytes that they need."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def paper(symbols: Symbols) -> int:
 
 def zstd(symbols: Symbols) -> int:
     """Packed mask, labels and centroids, each under zstd 19."""
-    import zstandard  # a peer alone; all else here does without
+    import zstandard  # imported here, since only this comparison needs it
 
     parts = (np.packbits(symbols.keep), symbols.labels, symbols.centroids)
     return sum(len(zstandard.compress(part.tobytes(), 19)) for part in parts if part is not None)
 
 
 def huffman(symbols: Symbols) -> int:
-    """Deep Compression: Huffman codes of labels and of gaps between kept weights, at most 2^8 a gap with fillers."""
+    """Deep Compression: Huffman codes of labels and of gaps between kept weights, gaps above 2^8 are split."""
     gaps = np.diff(np.flatnonzero(symbols.keep), prepend=-1) - 1
     fillers = int(np.sum(gaps // 256))
     counts = np.bincount(gaps % 256, minlength=256)
     counts[255] += fillers
     labels = np.bincount(symbols.labels) if symbols.labels is not None else np.zeros(1)
-    tables = 256 + len(labels)  # one byte, the length of its code, a symbol
+    tables = 256 + len(labels)  # one byte for the code length of each symbol
     return (_huffman_bits(counts) + _huffman_bits(labels)) // 8 + tables + symbols.centroids.nbytes
 
 
@@ -68,7 +68,7 @@ def _huffman_bits(counts: npt.NDArray[np.integer]) -> int:
 
 
 def nncodec_python(folder: Path) -> Path | None:
-    """The interpreter of an environment with nncodec, made on first use; None where it cannot be built."""
+    """The interpreter of a virtual environment with nncodec, created on first use; None where that fails."""
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
@@ -105,7 +105,7 @@ for qp in map(int, sys.argv[2:]):
 def nncodec(
     python: Path, tensors: Mapping[str, npt.NDArray[np.float32]], qps: list[int], folder: Path
 ) -> list[list[float]]:
-    """[qp, bytes, squared error, encode seconds, decode seconds] for each qp; ``folder`` gets what was decoded."""
+    """[qp, bytes, squared error, encode seconds, decode seconds] for each qp; ``folder`` gets the decoded tensors."""
     path = folder / "tensors.npz"
     np.savez(path, **tensors)  # type: ignore[arg-type]
     command = [str(python), "-c", _CHILD, str(path), *map(str, qps)]

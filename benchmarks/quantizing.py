@@ -1,9 +1,10 @@
-"""What a bit costs and saves after pruning: quantizers beside each other, as they are and trained after.
+"""Quantizers on the same pruned networks, without and with training afterwards: bytes, loss and accuracy.
 
     python -m benchmarks.quantizing [--architecture lenet300_100] [--sparsity 0.95] [--seeds 3]
 
-On the built-in data set digits: a baseline, the default recipe's net for each seed, and each coder on the same nets.
-Losses (mean cross-entropy of the test images) and accuracies are those of the decoded bundle, means over seeds.
+On the built-in data set digits: a baseline, a network of the default recipe for each seed, and each quantizer on the
+same networks. Losses (mean cross-entropy of the test images) and accuracies are measured on the decoded bundle; means
+over seeds.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ CODERS: dict[str, tuple[Sequence[dict[str, Any]], int]] = {
     "no trellis, trained": ([{**_PLAIN, "step": step} for step in STEPS], 1),
     "no trellis, curvature, trained": ([{**_PLAIN, "step": step, "sensitivity": 0.5} for step in STEPS], 1),
 }
-"""For each name quantizers, from fine to coarse, and epochs of training after them."""
+"""By name: quantizers from fine to coarse, and the number of epochs of training after them."""
 
 
 def _run(members: dict[str, Any], architecture: str, weights: Weights) -> tuple[Outcome, Weights]:
-    """The outcome of a job that goes on from ``weights``, and the net of its first bundle."""
+    """The outcome of a job that starts from ``weights``, and the weights of its first bundle."""
     spec = {"checkpoint": "c", "architecture": {"name": architecture}, "dataset": "digits", **members}
     return on_digits(spec, weights)
 
 
 def cut(options: argparse.Namespace, seed: int, weights: Weights) -> Weights:
-    """The net that the default recipe prunes."""
+    """The weights that the default recipe prunes."""
     members = {
         "training": {"epochs": 10, "seed": seed, "device": "cpu"},
         "prune": {"name": "magnitude", "sparsity": options.sparsity},
@@ -50,7 +51,7 @@ def cut(options: argparse.Namespace, seed: int, weights: Weights) -> Weights:
 
 
 def coded(options: argparse.Namespace, weights: Weights, quantize: dict[str, Any], epochs: int) -> Point:
-    """One file of a pruned net."""
+    """The point of one quantizer on a pruned network."""
     members = {
         "method": {"name": "none"},
         "training": {"epochs": 0, "device": "cpu"},
@@ -69,7 +70,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
     accuracy, weights = baseline(options.architecture)
-    print(f"Baseline: {accuracy:.2f} %.\n\n| coder | bytes / loss / accuracy, from fine to coarse |\n| --- | --- |")
+    print(f"Baseline: {accuracy:.2f} %.\n\n| quantizer | bytes / loss / accuracy, from fine to coarse |\n| --- | --- |")
     nets = [cut(options, seed, weights) for seed in range(options.seeds)]
     for name, (quantizers, epochs) in CODERS.items():
         cells = []

@@ -1,4 +1,4 @@
-"""A plot of lines as SVG, without any library."""
+"""Plots of lines as SVG text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Scale = Callable[[float], float]
 
 
 def plot(lines: Mapping[str, Line], x: str, y: str, *, linear_y: bool = False) -> str:
-    """Lines by name over two logarithmic axes, or with ``linear_y`` over a logarithmic and a linear one."""
+    """An SVG plot of named lines over two logarithmic axes; with ``linear_y`` the vertical axis is linear."""
     scales: tuple[Scale, Scale] = (math.log10, float if linear_y else math.log10)
     points = [point for line in lines.values() for point in line]
     low = [min(point[axis] for point in points) for axis in (0, 1)]
@@ -35,7 +35,7 @@ def plot(lines: Mapping[str, Line], x: str, y: str, *, linear_y: bool = False) -
     for axis in (0, 1):
         ticks = (_even_ticks if axis and linear_y else _ticks)(low[axis], high[axis])
         body += [_tick(axis, value, place((low[0], value) if axis else (value, low[1]))) for value in ticks]
-    top = _HEIGHT - _MARGIN - 18 * len(lines) if linear_y else _MARGIN  # where lines that rise leave room
+    top = _HEIGHT - _MARGIN - 18 * len(lines) if linear_y else _MARGIN  # in the corner that rising lines leave free
     for number, (name, line) in enumerate(lines.items()):
         colour = _COLOURS[number % len(_COLOURS)]
         path = " ".join(f"{px:.1f},{py:.1f}" for px, py in map(place, sorted(line)))

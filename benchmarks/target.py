@@ -1,11 +1,11 @@
-"""What a search for a target finds, and in how many evaluations, against all points of the grid.
+"""The search for a target, compared with all points of the grid: the bytes it finds, and its number of evaluations.
 
     python -m benchmarks.target [--architecture lenet300_100] [--drop 0.5] [--quantize kmeans] [--csv FILE]
                                 [--epochs N] [--recover-epochs N] [--seeds 0]
 
-Both make points through the same pipeline, from the same training: the search those that it chooses, the grid every
-sparsity with every setting of every quantizer that the search may choose from. With no options but the drop the job
-is ``{"architecture", "dataset", "target"}`` and nothing else.
+Both make points by the same pipeline, from the same training: the search makes those that it chooses, the grid combines
+every sparsity with every setting of every quantizer that the search may choose. Without other options the job has only
+``architecture``, ``dataset`` and ``target``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SIDE = 28
 
 @dataclass(frozen=True)
 class Row:
-    """One way to look for the target."""
+    """The result of one way to meet the target: the search, or the grid."""
 
     seed: int
     way: str
@@ -53,7 +53,7 @@ class Row:
 
 
 def read_csv(path: Path) -> Dataset:
-    """Square images with the label in the last column, a fifth of them for the test."""
+    """Images from a CSV file with the label in the last column, a fifth of them for testing."""
     rows = np.loadtxt(path, delimiter=",", dtype=np.int64)
     images, labels = rows[:, :-1].astype(np.uint8).reshape(-1, 1, _SIDE, _SIDE), rows[:, -1]
     order = np.random.default_rng(0).permutation(len(rows))
@@ -62,7 +62,7 @@ def read_csv(path: Path) -> Dataset:
 
 
 def spec(options: argparse.Namespace, seed: int) -> JobSpec:
-    """The job: what the options name, and the target."""
+    """The job specification for the options."""
     document: dict[str, Any] = {
         "architecture": {"name": options.architecture},
         "dataset": "digits",
@@ -79,7 +79,7 @@ def spec(options: argparse.Namespace, seed: int) -> JobSpec:
 
 
 def look(job: JobSpec, data: Dataset, seed: int, way: str) -> tuple[Row, float]:
-    """Make the points of one ``way``, "search" or "grid"; its row and the baseline's accuracy in percent."""
+    """Make the points of one ``way``, "search" or "grid"; returns its row and the baseline's accuracy in percent."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         inputs = Inputs(None, data, Path(folder))
@@ -95,7 +95,7 @@ def _searched(job: JobSpec, inputs: Inputs) -> tuple[BaselineResult, tuple[Point
 
 
 def _whole_grid(job: JobSpec, inputs: Inputs) -> tuple[BaselineResult, tuple[Point, ...], int]:
-    """The same where every candidate of the grid is made."""
+    """The same for a run that makes every candidate of the grid."""
     steps = load(job, inputs, SilentRunObserver())
     candidates = CandidateGrid.of(job).candidates
     points = tuple(steps.point(candidate, index) for index, candidate in enumerate(candidates))

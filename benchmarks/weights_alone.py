@@ -1,7 +1,8 @@
-"""What a job without data gains by CNET's proximal step and by low rank: ``python -m benchmarks.weights_alone FILE``.
+"""The proximal step and low rank in jobs without data: ``python -m benchmarks.weights_alone FILE``.
 
-One row a bundle of the checkpoint FILE, 16 clusters, encoder ``compact``: pruning and k-means alone, the proximal step
-before k-means, low rank before k-means. Errors are of the decoded weights against the checkpoint's.
+One row for each bundle of the checkpoint FILE, with 16 clusters and the encoder ``compact``: pruning before k-means,
+the proximal step before k-means, low rank before k-means. Errors compare the decoded weights with those of the
+checkpoint.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SPECS: dict[str, dict[str, Any]] = {
 
 
 def errors(weights: Weights, decoded: Weights) -> tuple[float, float]:
-    """Squared error over the weights' squares: of all weights together, and of each tensor, averaged by its size."""
+    """Squared error divided by the sum of squares: for all weights, and as a mean over tensors weighted by size."""
     total = power = by_layer = 0.0
     for name in weights.compressible:
         given = weights[name].values().astype(np.float64)
@@ -48,7 +49,7 @@ def errors(weights: Weights, decoded: Weights) -> tuple[float, float]:
 
 
 def row(name: str, members: dict[str, Any], weights: Weights) -> tuple[str, ...]:
-    """One bundle's."""
+    """The row of one bundle."""
     spec = JobSpec.parse({"checkpoint": "file", "quantize": {"name": "kmeans", "clusters": 16}, **members})
     with tempfile.TemporaryDirectory() as folder:
         outcome = run(spec, Inputs(weights, None, Path(folder)), SilentRunObserver())

@@ -1,1 +1,1 @@
-"""The paper's tables and plot, and its rivals', for any net and data set: ``python -m benchmarks.paper --help``."""
+"""The tables of the paper and of its rivals, for any network and data set: ``python -m benchmarks.paper --help``."""

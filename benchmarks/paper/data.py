@@ -1,4 +1,4 @@
-"""Images to run the study on, read from where they lie on this machine."""
+"""The data sets of the study, read from files of this machine."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _ROW = 1 + 3 * 32 * 32  # of CIFAR-10's binary version: the label, then three pl
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A data set with what goes with it.
+    """A data set with the settings that belong to it.
 
     Attributes:
         dataset: the images.
-        preprocess: JSON form of ``Preprocess``, None for none.
+        preprocess: JSON form of ``Preprocess``, or None.
         augment: JSON form of ``Augment``.
     """
 
@@ -39,9 +39,9 @@ def load(name: str, folder: Path | None) -> Source:
     """The data set ``name``, one of ``NAMES``.
 
     Args:
-        name: which.
-        folder: where its files are: idx.gz files (fashion-mnist), mnist_5k.csv.gz (mnist-5k), the .bin files or
-            cifar-10-binary.tar.gz (cifar-10). None: where they usually are.
+        name: name of the data set.
+        folder: the folder of its files: idx.gz files (fashion-mnist), mnist_5k.csv.gz (mnist-5k), the .bin files or
+            cifar-10-binary.tar.gz (cifar-10). None: the usual folder.
     """
     return _LOADERS[name](folder)
 
@@ -52,9 +52,9 @@ def _digits(folder: Path | None) -> Source:
 
 
 def _fashion_mnist(folder: Path | None) -> Source:
-    place = folder or DEBIAN
-    x_train, x_test = (_idx(place / f"{part}-images-idx3-ubyte.gz") for part in ("train", "t10k"))
-    y_train, y_test = (_idx(place / f"{part}-labels-idx1-ubyte.gz") for part in ("train", "t10k"))
+    folder_path = folder or DEBIAN
+    x_train, x_test = (_idx(folder_path / f"{part}-images-idx3-ubyte.gz") for part in ("train", "t10k"))
+    y_train, y_test = (_idx(folder_path / f"{part}-labels-idx1-ubyte.gz") for part in ("train", "t10k"))
     return Source(
         Dataset(x_train[:, None], y_train.astype(np.int64), x_test[:, None], y_test.astype(np.int64)),
     )
@@ -81,8 +81,8 @@ def _mnist_5k(folder: Path | None) -> Source:
 
 
 def _cifar_10(folder: Path | None) -> Source:
-    place = folder or SHARED
-    files = dict(_binaries(place))
+    folder_path = folder or SHARED
+    files = dict(_binaries(folder_path))
     train = np.concatenate([files[f"data_batch_{number}.bin"] for number in range(1, 6)])
     test = files["test_batch.bin"]
     dataset = Dataset(*_images(train), *_images(test))
@@ -91,9 +91,9 @@ def _cifar_10(folder: Path | None) -> Source:
     return Source(dataset, preprocess, {"shift": 4, "flip": True})
 
 
-def _binaries(place: Path) -> Iterator[tuple[str, npt.NDArray[np.uint8]]]:
-    """The .bin files of a folder, or of the archive that they are published in: name, rows."""
-    archive = place if place.is_file() else place / "cifar-10-binary.tar.gz"
+def _binaries(folder_path: Path) -> Iterator[tuple[str, npt.NDArray[np.uint8]]]:
+    """Name and rows of each .bin file of a folder, or of the archive in which they are published."""
+    archive = folder_path if folder_path.is_file() else folder_path / "cifar-10-binary.tar.gz"
     if archive.is_file():
         with tarfile.open(archive) as tar:
             for member in tar:
@@ -101,7 +101,7 @@ def _binaries(place: Path) -> Iterator[tuple[str, npt.NDArray[np.uint8]]]:
                 if content is not None:
                     yield Path(member.name).name, _rows(content.read())
         return
-    for path in sorted(place.rglob("*.bin")):
+    for path in sorted(folder_path.rglob("*.bin")):
         yield path.name, _rows(path.read_bytes())
 
 

@@ -1,4 +1,4 @@
-"""What a study is made of: jobs of the pipeline, some of which start from the net that another one made."""
+"""The jobs of a study: runs of the pipeline, some of which start from the network of another job."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 AT_ONCE = {"epochs": 0}
-"""A gradual pruning that is none."""
+"""Setting of ``prune.gradual`` that prunes at once."""
 
 
 @dataclass(frozen=True)
@@ -18,13 +18,13 @@ class Job:
 
     Attributes:
         name: unique in the study, such as ``0/cut/l1/0.95``; the first part is the seed.
-        label: the method's name in tables.
-        group: which table its points belong to; empty for those that only train.
-        seed: of all its trainings.
+        label: name of the method in tables.
+        group: the table that its points belong to; empty for a job that only trains.
+        seed: seed of all its trainings.
         start: the job whose first bundle is the checkpoint; None trains from scratch.
         spec: JSON form of a JobSpec without checkpoint, architecture, data set, preprocessing and device.
-        epochs: passes over the training images since the baseline that a point of it has had, its own included.
-        cost: epochs that this job itself takes, to tell long ones from short ones.
+        epochs: passes over the training images between the baseline and one of its points.
+        cost: epochs that this job itself trains, as a measure of its duration.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Job:
     cost: float = 0.0
 
     def about(self) -> dict[str, Any]:
-        """What a point of the job says of where it comes from."""
+        """The members that every record of the job has."""
         return {
             "job": self.name,
             "label": self.label,
@@ -48,7 +48,7 @@ class Job:
 
 
 def digests(jobs: Sequence[Job], inputs: Mapping[str, Any]) -> dict[str, str]:
-    """For each job by name what decides its results: its spec, that of all before it, and the study's ``inputs``."""
+    """A digest for each job, by name, of all that decides its results: its spec, the jobs before it, and ``inputs``."""
     found: dict[str, str] = {}
     for job in jobs:
         before = found[job.start] if job.start else ""
@@ -58,6 +58,6 @@ def digests(jobs: Sequence[Job], inputs: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _bare(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The spec without what says that pruning is done at once, which is said in more than one way."""
+    """The spec without the setting that prunes at once, since a spec may also leave it out."""
     prune = {key: value for key, value in spec["prune"].items() if (key, value) != ("gradual", AT_ONCE)}
     return {**spec, "prune": prune}

@@ -1,4 +1,4 @@
-"""The machine's name, for results."""
+"""The name of the machine, for results."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def name(device: str) -> str:
-    """The GPU's name where it is used, else the CPU's; with torch's version. Imports torch."""
+    """Name of the GPU where it is used, else of the CPU, and the version of torch. Imports torch."""
     import torch
 
     on_gpu = device != "cpu" and torch.cuda.is_available()

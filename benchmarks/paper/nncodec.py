@@ -1,4 +1,4 @@
-"""nncodec (MPEG NNC) as a rival: nets that CNET trained, the paper's and ours, in its own quantizer and coder."""
+"""nncodec (MPEG NNC) as a rival: networks trained by CNET, quantized and encoded by nncodec."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks import peers
 from benchmarks.paper import machine
 from benchmarks.paper.jobs import Job
 from benchmarks.paper.results import Results
-from benchmarks.paper.work import Place
+from benchmarks.paper.work import StudySetup
 from cnet.bundle import open_bundle
 from cnet.models import ARCHITECTURES
 from cnet.spec import JobSpec
@@ -28,7 +28,7 @@ _TRAINED = ("/cut/CNET ", "/cut/OBD, CNET, ")
 
 
 def jobs(made: Sequence[Job]) -> list[Job]:
-    """One for each net that is measured; they are no runs of the pipeline."""
+    """One job for each network that is measured. These jobs are not run by the pipeline."""
     spec = {"nncodec": peers.NNCODEC, "qp": list(QPS), "prune": {}}
     nets = [job for job in made if any(part in job.name for part in _TRAINED)]
     return [replace(net, name=_name(net), label=LABEL, group="rivals", start=net.name, spec=spec) for net in nets]
@@ -38,21 +38,23 @@ def _name(net: Job) -> str:
     return f"{net.name.replace('/cut/', '/code/', 1)}/nncodec"
 
 
-def measure(todo: Sequence[Job], place: Place, results: Results, environment: Path) -> None:
-    """Encode, decode and evaluate every net that exists and is not measured yet; loud where nncodec is not to be had.
+def measure(todo: Sequence[Job], setup: StudySetup, results: Results, environment: Path) -> None:
+    """Encode, decode and evaluate every network that exists and is not measured yet.
+
+    Prints a message where nncodec cannot be installed.
 
     Args:
-        todo: what ``jobs`` gave.
-        place: where the nets are.
-        results: takes a point for each qp.
-        environment: folder of nncodec's own environment, made if need be.
+        todo: the result of ``jobs``.
+        setup: setup of the study.
+        results: gets a point for each qp.
+        environment: folder of the virtual environment of nncodec, which is created where it is missing.
     """
     python = peers.nncodec_python(environment)
     if python is None:
         return
-    bench = _Bench(place, python)
+    bench = _Bench(setup, python)
     for job in todo:
-        if job.start and job.name not in results.done and place.bundle(job.start).exists():
+        if job.start and job.name not in results.done and setup.bundle(job.start).exists():
             began = time.perf_counter()
             for point in bench.points(job.start):
                 results.append({"type": "point", **job.about(), "point": point, "machine": bench.machine})
@@ -63,33 +65,33 @@ def measure(todo: Sequence[Job], place: Place, results: Results, environment: Pa
 
 @dataclass(frozen=True)
 class _Bench:
-    """Measures nets.
+    """Measures networks.
 
     Attributes:
-        place: where the nets are, and what they are evaluated on.
-        python: an interpreter that has nncodec.
+        setup: setup of the study, with the images to evaluate on.
+        python: an interpreter with nncodec.
     """
 
-    place: Place
+    setup: StudySetup
     python: Path
 
     @property
     def machine(self) -> str:
-        """For the results."""
+        """Name of the machine, for results."""
         return machine.name("cpu")
 
     def points(self, net: str) -> Iterator[dict[str, Any]]:
-        """JSON forms of one point for each qp, with those members that tables read."""
+        """One point for each qp, as JSON with the members that tables read."""
         from cnet.training.networks.architectures import ArchitectureBuilder
         from cnet.training.trainer import Trainer
 
-        net_spec = {"architecture": {"name": self.place.architecture}, "dataset": self.place.dataset}
-        spec = JobSpec.parse({**net_spec, "preprocess": self.place.source.preprocess})
-        architecture = ARCHITECTURES.create(self.place.architecture)
-        dataset = self.place.source.dataset
+        net_spec = {"architecture": {"name": self.setup.architecture}, "dataset": self.setup.dataset}
+        spec = JobSpec.parse({**net_spec, "preprocess": self.setup.source.preprocess})
+        architecture = ARCHITECTURES.create(self.setup.architecture)
+        dataset = self.setup.source.dataset
         network = ArchitectureBuilder.for_dataset(architecture, dataset)
         trainer = Trainer(network, dataset, Training(device="cpu"), spec.preprocess)
-        weights = open_bundle(self.place.bundle(net)).weights()
+        weights = open_bundle(self.setup.bundle(net)).weights()
         for index, (qp, size, decoded) in enumerate(_coded(self.python, weights)):
             accuracy = trainer.evaluate(decoded).accuracy
             sizes = {"mask": 0, "labels": size, "centroids": 0, "total": size}
@@ -106,7 +108,7 @@ class _Bench:
 
 
 def _coded(python: Path, weights: Weights) -> Iterator[tuple[int, int, Weights]]:
-    """For each qp: bytes, and the net as nncodec decodes it. Whole numbers are left out of its file, in its favour."""
+    """For each qp: its value, the bytes (without integer tensors, in favour of nncodec), and the decoded network."""
     tensors = {tensor.name: tensor.data.astype(np.float32) for tensor in weights if tensor.data.dtype.kind == "f"}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,9 +1,9 @@
-"""The paper's own figures: ResNet-32 on CIFAR-10, baseline 91.51 %."""
+"""The figures of the paper: ResNet-32 on CIFAR-10, baseline 91.51 %."""
 
 from __future__ import annotations
 
 BASELINE = 91.51
-"""Accuracy of the net before compression, percent."""
+"""Accuracy of the network before compression, in percent."""
 
 SPARSITIES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 """Columns of ``QUANTIZED``."""
@@ -74,7 +74,7 @@ ENTROPY = {
     "CNET 0.03": 5.07,
     "CNET 0.045": 4.00,
 }
-"""Table 3: bits a label at 70 %."""
+"""Table 3: bits per label at 70 %."""
 
 CLUSTERS = {256: (87.89, 35.14), 128: (88.23, 39.44), 64: (84.61, 43.87), 32: (81.65, 48.51), 16: (45.4, 57.48)}
 """Table 4: (accuracy, ratio) of λ = 0.045 at 90 %."""

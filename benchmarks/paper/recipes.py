@@ -1,4 +1,4 @@
-"""The methods that are held against each other, each in the setting of its own paper where that names one."""
+"""The methods that are compared, each with the settings of its own paper where the paper names them."""
 
 from __future__ import annotations
 
@@ -21,22 +21,26 @@ METHODS: dict[str, dict[str, Any]] = {
     "Hoyer-Square": {"name": "hoyer_square", "lambda": 1e-4},
     "Group lasso": {"name": "group_lasso", "lambda": 1e-4},
 }
-"""The methods of all fine-tunings by label, JSON forms."""
+"""The method of each fine-tuning, by label, as JSON."""
 
 
-_RATE = {"name": "rate", "lambda": 1.0, "fineness": 2.0}  # coarse steps: of a pruned net little is near zero
+_RATE = {
+    "name": "rate",
+    "lambda": 1.0,
+    "fineness": 2.0,
+}  # coarse steps, since few weights of a pruned network are near zero
 
 
 @dataclass(frozen=True)
 class Coder:
-    """A way from recovered weights to a file.
+    """How recovered weights are quantized and encoded.
 
     Attributes:
-        name: its part of the job's name.
-        quantize, encode: JSON forms.
-        epochs: of fine-tuning the centroids, of each of its points.
-        points: how many it makes.
-        label: the method's name where it is not the recipe's.
+        name: last part of the job's name.
+        quantize, encode: the parts, as JSON.
+        epochs: training of the centroids, for each point.
+        points: number of points.
+        label: name of the method where it differs from the recipe's.
     """
 
     name: str
@@ -49,19 +53,19 @@ class Coder:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A way from the baseline to recovered weights.
+    """How the baseline is trained and pruned.
 
     Attributes:
-        label: the method's name.
-        tune: the method of a fine-tuning of its own that comes first; empty for none.
-        method: kept on in a gradual pruning, JSON form.
-        prune: JSON form without the sparsity.
-        gradual: whether it prunes during training; then there is no fine-tuning before.
+        label: name of the method.
+        tune: method of a fine-tuning before pruning; empty for none.
+        method: method of a gradual pruning, as JSON.
+        prune: the pruner without its sparsity, as JSON.
+        gradual: whether it prunes during training, without a fine-tuning before.
         rise: more settings of the gradual pruning.
-        recovers: whether a recovery follows a gradual pruning; the epochs are the same with and without.
+        recovers: whether a recovery follows a gradual pruning; the number of epochs is the same with and without.
         recover: more settings of the recovery.
-        only: sparsities to try; all where empty.
-        coders: ``all``, ``kmeans`` or ``exact`` (weights are on a grid already).
+        only: sparsities to try; empty: all.
+        coders: ``all``, ``kmeans``, or ``exact`` where the weights are on a grid already.
     """
 
     label: str
@@ -77,7 +81,7 @@ class Recipe:
 
     @staticmethod
     def rivals() -> Iterator[Recipe]:
-        """All methods that others have, and CNET with a recovery."""
+        """The methods of others, and CNET with a recovery."""
         column = {"name": "magnitude", "scope": "column"}
         for label in ("CNET 0.045", "CNET ramp", "Smallify", "L1", "Hoyer-Square", "Group lasso"):
             yield Recipe(label, tune=label)
@@ -87,7 +91,7 @@ class Recipe:
 
 
 def _default() -> dict[str, Any]:
-    """The method of a job that names none, its numbers written out: what they are follows the product."""
+    """The default method of a job, with its numbers written out."""
     spec = JobSpec.parse({"architecture": {"name": "lenet5"}, "dataset": "any"}).resolved()
     return spec.to_json()["method"]  # type: ignore[no-any-return]
 
@@ -110,7 +114,7 @@ OURS: tuple[Recipe, ...] = (
     Recipe("OBD gradual", prune=_OBD, gradual=True),
     Recipe("CNET gradual, the default", method=_default(), gradual=True),
 )
-"""What this project adds: pruning during training, learning from the original net, rate-aware training."""
+"""The recipes of this project: pruning during training, learning from the original network, rate-aware training."""
 
 _KMEANS = Coder("kmeans", {"name": "kmeans", "clusters": [32, 16, 8]}, epochs=1, points=3)
 _ECSQ = tuple(Coder(f"ecsq-{step:g}", {"name": "ecsq", "step": step}) for step in (0.5, 1.0))
@@ -125,7 +129,7 @@ _UNIVERSAL = (0.5, 1.0)
 
 
 def coders(recipe: Recipe) -> Iterator[Coder]:
-    """What a recipe's nets are coded with: the same for all, and for Deep Compression and UDNN their own besides."""
+    """The coders for the networks of a recipe: the same for all, plus their own for Deep Compression and UDNN."""
     if recipe.coders == "exact":
         yield _EXACT
         return

@@ -1,8 +1,8 @@
-"""The results file: one JSON document a line, appended to as points are made and jobs end.
+"""The results file: one JSON document per line, appended when a point is made or a job ends.
 
 Every line has ``type`` (``point``, ``done`` or ``failed``), the job's ``job``, ``label``, ``group``, ``seed`` and
-``epochs``, and the ``digest`` of what it depends on, so that lines of a study that has changed since do not count. A
-last line that was cut off does not count either.
+``epochs``, and the ``digest`` of all that it depends on. Lines with another digest belong to an earlier form of the
+study and are ignored, and so is an incomplete last line.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any, BinaryIO
 
 Record = dict[str, Any]
 
-_LONGEST = 2**20  # bytes of a line
+_LONGEST = 2**20  # bytes per line
 
 
 class Results:
-    """What is known of a study.
+    """The results of a study so far.
 
     Args:
-        path: the file; need not exist.
-        digests: the jobs' by name; lines of other jobs, or of the same ones when they were others, are left out.
+        path: the file, which need not exist.
+        digests: digest of each job, by name; lines of other jobs or with other digests are ignored.
     """
 
     def __init__(self, path: Path, digests: Mapping[str, str]) -> None:
@@ -34,18 +34,18 @@ class Results:
             self._take(record)
 
     def append(self, record: Record) -> None:
-        """Keep a record and write it down."""
+        """Add a record, and append it to the file."""
         whole = {**record, "digest": self._digests[record["job"]]}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         line = json.dumps(whole, sort_keys=True) + "\n"
         with self._path.open("ab+") as file:
-            file.truncate(_whole(file))
+            file.truncate(_complete_length(file))
             file.write(line.encode())
         self._take(whole)
 
     @property
     def points(self) -> list[Record]:
-        """The points, of unfinished jobs too."""
+        """The points, also those of unfinished jobs."""
         return self._of("point")
 
     @property
@@ -55,13 +55,13 @@ class Results:
 
     @property
     def baselines(self) -> dict[tuple[int, str], Record]:
-        """The baselines by seed and machine: each machine's own training gives another net."""
+        """The baselines by seed and machine: the training on another machine gives another network."""
         records = [record for record in self._of("done") if record["job"].endswith("/base")]
         return {(record["seed"], record["machine"]): record["baseline"] for record in records}
 
     @property
     def failed(self) -> dict[str, Record]:
-        """Jobs that failed and have not been finished since, by name."""
+        """The jobs that failed and were not finished later, by name."""
         done = self.done
         return {record["job"]: record for record in self._of("failed") if record["job"] not in done}
 
@@ -69,15 +69,15 @@ class Results:
         return [record for record in self._records.values() if record["type"] == kind]
 
     def _take(self, record: Record) -> None:
-        """A later record of the same job and point takes the place of an earlier one."""
+        """Add a record; it replaces an earlier one of the same job and point."""
         if self._digests.get(record["job"]) == record["digest"]:
             index = record["point"]["index"] if record["type"] == "point" else 0
             machine = record["machine"] if record["type"] == "done" else ""
             self._records[record["type"], record["job"], index, machine] = record
 
 
-def _whole(file: BinaryIO) -> int:
-    """Length of the file without a last line that was cut off."""
+def _complete_length(file: BinaryIO) -> int:
+    """Length of the file without an incomplete last line."""
     end = file.seek(0, io.SEEK_END)
     file.seek(max(0, end - _LONGEST))
     tail = file.read()

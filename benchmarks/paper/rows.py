@@ -1,4 +1,4 @@
-"""Points as rows of tables: means over seeds, sizes against the true baseline."""
+"""Points as rows of tables: means over seeds, compared with the baseline of the same seed and machine."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ PAPERS_WAY = ("sparsity", "quantized", "clusters", "ramp", "high", "rivals-one-s
 
 @dataclass(frozen=True)
 class Row:
-    """One point, or the mean of those of all seeds.
+    """One point, or the mean of the points of all seeds.
 
     Attributes:
         group, label: as in ``Job``.
         coder: how it was quantized and encoded, the last part of the job's name.
-        sparsity, clusters: asked for.
-        epochs: passes over the training images since the baseline.
-        accuracy: percent, of the decoded net.
-        before: the same before it was quantized.
-        drop: points of accuracy below the baseline that it comes from, that of its seed and machine.
-        bytes: of the whole bundle.
-        ratio: npz of the original / bundle.
-        ratio_weights: npz of its compressible weights / (mask + labels + centroids), the paper's own.
-        entropy: bits a label, None where there are none.
-        seeds: how many the means are over.
-        zero_cluster: bytes of table 5, where they were counted.
+        sparsity, clusters: as requested.
+        epochs: passes over the training images after the baseline.
+        accuracy: of the decoded network, in percent.
+        before: accuracy before quantizing, in percent.
+        drop: points of accuracy below the baseline of its seed and machine.
+        bytes: size of the whole bundle.
+        ratio: npz of the original divided by the bundle.
+        ratio_weights: npz of the compressible tensors divided by mask, labels and centroids, as in the paper.
+        entropy: bits per label; None where there are no labels.
+        seeds: number of seeds.
+        zero_cluster: bytes of table 5, where they were measured.
     """
 
     group: str
@@ -52,16 +52,16 @@ class Row:
 
     @property
     def papers_way(self) -> bool:
-        """Whether it was made as in the paper."""
+        """Whether the point was made as in the paper."""
         return self.group in PAPERS_WAY
 
 
 @dataclass(frozen=True)
 class Base:
-    """The net before compression, means over seeds and machines.
+    """The network before compression; means over seeds and machines.
 
     Attributes:
-        accuracy: percent.
+        accuracy: in percent.
         npz: bytes of ``numpy.savez_compressed`` of all tensors.
         machines: accuracy by the name of the machine.
     """
@@ -72,7 +72,7 @@ class Base:
 
 
 def base(results: Results) -> Base | None:
-    """The baseline; None before it has been made."""
+    """The baseline, or None before it is trained."""
     found = results.baselines
     if not found:
         return None
@@ -84,7 +84,7 @@ def base(results: Results) -> Base | None:
 
 
 def rows(results: Results) -> list[Row]:
-    """All points, those that differ only in the seed together, in the order in which they were first made."""
+    """All points as rows, in the order in which they were made; points that differ only in the seed make one row."""
     same: dict[tuple[Any, ...], list[tuple[Record, Record]]] = defaultdict(list)
     for record in results.points:
         own = _own(results.baselines, record)
@@ -101,17 +101,17 @@ def _own(baselines: dict[tuple[int, str], Record], record: Record) -> Record | N
 
 
 def pick(all_rows: Iterable[Row], group: str, label: str | None = None) -> list[Row]:
-    """Those of one group, and of one label where it is given."""
+    """The rows of a group, and of a label where one is given."""
     return [row for row in all_rows if row.group == group and label in (None, row.label)]
 
 
 def at(all_rows: Iterable[Row], sparsity: float) -> Row | None:
-    """The first of this sparsity."""
+    """The first row of a sparsity, or None."""
     return next((row for row in all_rows if abs(row.sparsity - sparsity) < 1e-9), None)
 
 
 def _row(records: Sequence[tuple[Record, Record]]) -> Row:
-    """One row of points and the baselines they come from."""
+    """The row of some points and their baselines."""
     first, points = records[0][0], [record["point"] for record, _ in records]
     sizes = [(record["point"]["bytes"], own) for record, own in records]
     weights = [own["compressible_npz_bytes"] / (s["mask"] + s["labels"] + s["centroids"]) for s, own in sizes]
@@ -136,7 +136,7 @@ def _row(records: Sequence[tuple[Record, Record]]) -> Row:
 
 
 def _cut(record: Record) -> float:
-    """The sparsity of the job that this one codes, which is in its name."""
+    """The sparsity of the pruned network, which is in the name of the job."""
     return float(record["job"].split("/")[3])
 
 

@@ -1,8 +1,8 @@
-"""Which jobs make the tables.
+"""The jobs that make the tables.
 
-From the baseline on a net goes through three steps, each a job of its own so that what they share is made once:
+From the baseline on, a network goes through three steps, each a job of its own, so that shared steps are run once:
 ``tune`` trains with a method, ``cut`` prunes and recovers (a gradual pruning is one training with both), ``code``
-quantizes and encodes. The paper's own rows have no recovery: they prune what ``tune`` gave, cluster, and pack into
+quantizes and encodes. The rows of the paper have no recovery: they prune the network of ``tune``, cluster it, and write
 npz. Every point of ``rivals`` and ``ours`` has had the same number of epochs since the baseline.
 """
 
@@ -17,7 +17,7 @@ from benchmarks.paper.recipes import METHODS, OURS, Recipe, coders
 
 LAMBDAS = (0.005, 0.01, 0.02, 0.03, 0.045)
 STRONGEST = "CNET 0.045"
-SMALL = ("CNET 0.002", "CNET 0.001")  # in no table: plain CNET where the paper's strengths cost more than half a point
+SMALL = ("CNET 0.002", "CNET 0.001")  # plain CNET, for networks where the paper's strengths cost more than half a point
 
 SPARSITIES = (0.0, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 HIGH = (0.9, 0.95, 0.96, 0.97, 0.98)
@@ -35,14 +35,14 @@ AS_IT_IS = {"epochs": 0, "centroid_epochs": 0, "reestimate_batch_norm": False}
 
 @dataclass(frozen=True)
 class Settings:
-    """What a user says of a study.
+    """The settings of a study.
 
     Attributes:
-        epochs: of each fine-tuning; a recovery has half of it, the baseline one and a half times.
-        seeds: how often everything is made, with seeds 0, 1, ...
-        cuts: sparsities of rivals and ours, the most telling first.
-        augment: of all trainings.
-        rate: the learning rate of Adam, with which all trainings start.
+        epochs: epochs of each fine-tuning; a recovery has half as many, the baseline one and a half times as many.
+        seeds: number of repetitions, with the seeds 0, 1, ...
+        cuts: sparsities of rivals and ours, the most informative first.
+        augment: augmentation of all trainings, as JSON.
+        rate: learning rate of Adam at the start of all trainings.
     """
 
     epochs: int = 10
@@ -53,16 +53,16 @@ class Settings:
 
     @property
     def recovery(self) -> int:
-        """Epochs of a recovery."""
+        """Number of epochs of a recovery."""
         return max(1, self.epochs // 2)
 
     @property
     def baseline(self) -> int:
-        """Epochs of the baseline."""
+        """Number of epochs of the baseline."""
         return max(1, self.epochs * 3 // 2)
 
     def training(self, seed: int, epochs: int, *, constant: bool = False) -> dict[str, Any]:
-        """JSON form of a ``Training``."""
+        """The settings of a training, as JSON."""
         return {
             "epochs": epochs,
             "optimizer": {"name": "adam", "learning_rate": self.rate},
@@ -73,17 +73,17 @@ class Settings:
 
 
 def jobs(settings: Settings) -> list[Job]:
-    """All jobs, each after the one it starts from, the most telling first."""
+    """All jobs, each after the job it starts from, the most informative first."""
     made: dict[str, Job] = {}
     for seed in range(settings.seeds):
         for job in _Seed(settings, seed).jobs():
             if made.setdefault(job.name, job) != job:
-                raise ValueError(f"two jobs are called {job.name}")
+                raise ValueError(f"job {job.name}: two jobs have this name. Give the recipes different labels.")
     return list(made.values())
 
 
 def chosen(jobs: Sequence[Job], parts: Sequence[str] | None) -> list[Job]:
-    """The jobs in whose name one of ``parts`` occurs, with all that they start from; all where there are none."""
+    """The jobs whose name contains one of ``parts``, and those they start from; all jobs where ``parts`` is empty."""
     wanted: set[str | None] = set()
     for job in reversed(jobs):
         if not parts or job.name in wanted or any(part in job.name for part in parts):
@@ -93,13 +93,13 @@ def chosen(jobs: Sequence[Job], parts: Sequence[str] | None) -> list[Job]:
 
 @dataclass(frozen=True)
 class _Seed:
-    """The study of one seed. A job that others start from is given again by each, and kept once."""
+    """The jobs of one seed. A job that several others start from is given several times."""
 
     settings: Settings
     seed: int
 
     def jobs(self) -> Iterator[Job]:
-        """The paper's tables and the first sparsities of rivals and ours first."""
+        """All jobs of the seed: first those of the paper's tables, then rivals and ours by sparsity."""
         yield self.baseline()
         yield from self.paper()
         for sparsity in self.settings.cuts:
@@ -107,21 +107,21 @@ class _Seed:
         yield from self.other_tables()
 
     def baseline(self) -> Job:
-        """The net before compression."""
+        """The training of the network before compression."""
         spec = self._spec(0, NONE, COMPACT)
         training = self.settings.training(self.seed, self.settings.baseline)
         spec["baseline"] = {name: training[name] for name in ("epochs", "schedule")}
         return replace(self._job("base", "Original", None, spec), cost=self.settings.baseline)
 
     def tune(self, label: str) -> Job:
-        """A fine-tuning with a method."""
+        """The fine-tuning with a method."""
         method = METHODS[label]
-        constant = "ramp" in label  # what grows until the end needs a rate that does not fall meanwhile
+        constant = "ramp" in label  # a strength that grows until the end needs a learning rate that does not fall
         spec = self._spec(self.settings.epochs, NONE, COMPACT, method, constant=constant)
         return self._job(f"tune/{label}", label, self.baseline(), spec)
 
     def paper(self) -> Iterator[Job]:
-        """Tables 1 to 6."""
+        """The jobs of tables 1 to 6."""
         for label in (STRONGEST, *(f"CNET {value:g}" for value in LAMBDAS[:-1]), "Original"):
             start = self.baseline() if label == "Original" else self.tune(label)
             yield start
@@ -137,21 +137,21 @@ class _Seed:
         yield self.one_shot("high", self.tune(STRONGEST), HIGH[1:], KMEANS)
 
     def other_tables(self) -> Iterator[Job]:
-        """Table 7; CNET's rows of it are in the tables before."""
+        """The jobs of table 7, apart from those of CNET, which are in the tables before."""
         for label in ("Targeted Dropout", "Targeted Dropout ramp", "Smallify"):
             start = self.tune(label)
             yield start
             yield self.one_shot("rivals-one-shot", start, RIVAL_SPARSITIES, NONE)
 
     def one_shot(self, group: str, start: Job, sparsities: tuple[float, ...], quantizer: dict[str, Any]) -> Job:
-        """Points made the paper's way: no training after pruning, batch norm as it is, npz."""
+        """Points as in the paper: no training after pruning, batch norm not measured again, npz."""
         prune = COLUMN if start.label.startswith("Targeted Dropout") else {"name": "magnitude"}
         spec = self._spec(0, quantizer, NPZ)
         spec["prune"] = {**prune, "sparsity": list(sparsities), **_ONE_SHOT}
         return self._job(f"{group}/{start.label}", start.label, start, spec, group=group)
 
     def cuts(self, sparsity: float) -> Iterator[Job]:
-        """Rivals and ours at one sparsity."""
+        """The jobs of rivals and ours at one sparsity."""
         for recipe in OURS:
             if not recipe.only or sparsity in recipe.only:
                 yield from self._made(recipe, sparsity)
@@ -159,11 +159,11 @@ class _Seed:
             yield from self._made(recipe, sparsity)
 
     def _made(self, recipe: Recipe, sparsity: float) -> Iterator[Job]:
-        """A net trained by a recipe, and all that it is coded to."""
+        """The training of a recipe, and all encodings of its network."""
         cut = self.cut(recipe, sparsity)
         yield from (self.tune(recipe.tune), cut) if recipe.tune else (cut,)
         for coder in coders(recipe):
-            spec = self._spec(0, coder.quantize, coder.encode)  # it is pruned already
+            spec = self._spec(0, coder.quantize, coder.encode)  # the network is pruned already
             spec["recover"] = {"epochs": 0, "centroid_epochs": coder.epochs, **recipe.recover}
             job = self._job(
                 f"code/{recipe.label}/{sparsity:g}/{coder.name}",
@@ -175,7 +175,7 @@ class _Seed:
             yield replace(job, cost=1.5 * coder.epochs * coder.points)
 
     def cut(self, recipe: Recipe, sparsity: float) -> Job:
-        """A net pruned and recovered."""
+        """The pruning and recovery of a recipe."""
         start = self.tune(recipe.tune) if recipe.tune else self.baseline()
         gradual, recover = self._budget(recipe)
         spec = self._spec(0, NONE, COMPACT, recipe.method)
@@ -186,7 +186,7 @@ class _Seed:
         return self._job(f"cut/{recipe.label}/{sparsity:g}", recipe.label, start, spec)
 
     def _budget(self, recipe: Recipe) -> tuple[int, int]:
-        """Epochs of the gradual pruning and of the recovery; with a fine-tuning before the same for all."""
+        """Epochs of the gradual pruning and of the recovery; with the fine-tuning they are the same for all recipes."""
         epochs, recovery = self.settings.epochs, self.settings.recovery
         if recipe.gradual:
             return (epochs, recovery) if recipe.recovers else (epochs + recovery, 0)
@@ -211,7 +211,7 @@ class _Seed:
         }
 
     def _job(self, name: str, label: str, start: Job | None, spec: dict[str, Any], *, group: str = "") -> Job:
-        """One job; its points' epochs are those of ``start`` and its own (the baseline's do not count)."""
+        """One job. The epochs of its points are those of ``start`` plus its own, without those of the baseline."""
         own: int = spec["training"]["epochs"] + spec["recover"]["epochs"] + spec["recover"]["centroid_epochs"]
         own += spec["prune"].get("gradual", {}).get("epochs", 0)
         before, from_job = (start.epochs, start.name) if start else (0, None)

@@ -1,4 +1,4 @@
-"""One job, done in a process of its own with one thread."""
+"""Runs one job in this process."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from cnet.pipeline import Inputs, SilentRunObserver, run
 from cnet.points import Point
 from cnet.spec import JobSpec
 
-Tell = Callable[[dict[str, Any]], None]
+RecordSink = Callable[[dict[str, Any]], None]
 ZERO_CLUSTER_AT = 0.5
 """Sparsity of table 5."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where and on what a study works.
+class StudySetup:
+    """The data set, network, folder and device of a study.
 
     Attributes:
-        dataset, files: which images, and where they are, as ``data.load`` takes them.
-        architecture: by name.
-        folder: of all that jobs leave: runs under way, and bundles that others start from.
+        dataset, files: name of the data set and folder of its files, as in ``data.load``.
+        architecture: name of the architecture.
+        folder: where jobs save their state, and the bundles that other jobs start from.
         device: as in a JobSpec.
     """
 
@@ -42,19 +42,19 @@ class Place:
 
     @cached_property
     def source(self) -> data.Source:
-        """The images, loaded once a process."""
+        """The images, loaded once in each process."""
         return data.load(self.dataset, self.files)
 
     def run(self, job: Job) -> Path:
-        """The job's folder."""
+        """The folder of a job."""
         return self.folder / job.name.replace(" ", "_")
 
     def bundle(self, name: str) -> Path:
-        """The first bundle of the job of this name."""
+        """The path of the first bundle of a job, by its name."""
         return self.folder / name.replace(" ", "_") / "bundles" / "point-000.npz"
 
     def document(self, job: Job) -> dict[str, Any]:
-        """The whole JobSpec."""
+        """The complete job specification, as JSON."""
         return {
             **job.spec,
             "checkpoint": job.start,
@@ -65,39 +65,39 @@ class Place:
         }
 
 
-def work(place: Place, job: Job, tell: Tell, *, keep: bool) -> None:
-    """Do the job; tell of each point, and of the end.
+def work(setup: StudySetup, job: Job, record_result: RecordSink, *, keep: bool) -> None:
+    """Run a job; record each point and the end.
 
     Args:
-        place: where.
-        job: what.
-        tell: takes a record of the results file.
-        keep: whether another job starts from what it makes; else its bundles are removed.
+        setup: setup of the study.
+        job: the job.
+        record_result: called with each record for the results file.
+        keep: whether another job starts from its bundles; if not, they are removed.
     """
     began = time.perf_counter()
-    weights = open_bundle(place.bundle(job.start)).weights() if job.start else None
-    inputs = Inputs(weights, place.source.dataset, place.run(job))
-    outcome = run(JobSpec.parse(place.document(job)), inputs, Teller(job, tell))
+    weights = open_bundle(setup.bundle(job.start)).weights() if job.start else None
+    inputs = Inputs(weights, setup.source.dataset, setup.run(job))
+    outcome = run(JobSpec.parse(setup.document(job)), inputs, PointRecorder(job, record_result))
     seconds = time.perf_counter() - began
     baseline = outcome.baseline.to_json()
     if not keep:
-        shutil.rmtree(place.run(job))
-    tell({"type": "done", **job.about(), "spec": job.spec, "seconds": seconds, "baseline": baseline})
+        shutil.rmtree(setup.run(job))
+    record_result({"type": "done", **job.about(), "spec": job.spec, "seconds": seconds, "baseline": baseline})
 
 
-class Teller(SilentRunObserver):
-    """Makes a record of each point."""
+class PointRecorder(SilentRunObserver):
+    """Records each point of a job."""
 
-    def __init__(self, job: Job, tell: Tell) -> None:
+    def __init__(self, job: Job, record_result: RecordSink) -> None:
         self._job = job
-        self._tell = tell
+        self._record_result = record_result
 
     def point(self, point: Point, bundle: Path) -> None:
-        """Tell of it, and for table 5 of the bundle's symbols."""
+        """Record a point; for table 5 also the sizes of its symbols."""
         if not self._job.group:
             return
         record = {"type": "point", **self._job.about(), "point": point.to_json()}
         if self._job.group == "quantized" and point.sparsity_requested == ZERO_CLUSTER_AT:
             opened = open_bundle(bundle)
             record["zero_cluster"] = zero_cluster.sizes(opened.symbols(), shapes_of(opened.weights()))
-        self._tell(record)
+        self._record_result(record)

@@ -1,4 +1,4 @@
-"""Table 5: zero as one more cluster against a mask of its own, of the same net."""
+"""Table 5: zero as one more cluster, compared with a separate mask, for the same network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Shapes = list[tuple[int, ...]]
 
 
 def with_zero(symbols: Symbols) -> Symbols:
-    """The same weights with nothing pruned and 0 among the centroids."""
+    """The same weights without a mask, with 0 as one of the centroids."""
     centroids = np.unique(np.append(symbols.centroids, symbols.centroids.dtype.type(0)))
     labels = np.searchsorted(centroids, symbols.vector())
     small = len(centroids) <= 256
@@ -21,7 +21,7 @@ def with_zero(symbols: Symbols) -> Symbols:
 
 
 def sizes(symbols: Symbols, shapes: Shapes) -> dict[str, int]:
-    """Bytes of both, each as the paper packs it (npz) and as the encoder ``compact`` does."""
+    """Bytes of both forms, each as the paper packs it (npz) and as the encoder ``compact`` encodes it."""
     whole = with_zero(symbols)
     assert np.array_equal(whole.vector(), symbols.vector())
     kept = [npz(part) for part in (symbols.labels, symbols.centroids) if part is not None]

@@ -39,14 +39,14 @@ def test_all_hold_of_rows_made_for_them() -> None:
 
 
 def test_nothing_is_claimed_of_nothing() -> None:
-    """Without rows no claim is measured, and the tables have their places empty."""
+    """Without rows no claim is measured, and the tables have their setups empty."""
     assert _verdicts([]) == [None] * 8
     for table in all_tables([], paper=False):
         assert all(len(line) == len(table.lines[0]) for line in table.lines)
 
 
 @pytest.mark.parametrize(
-    ("place", "worse"),
+    ("setup", "worse"),
     [
         (0, row("sparsity", STRONGEST, 0.9, 40.0)),
         (1, row("quantized", STRONGEST, 0.7, 90.0, entropy=9.0, bytes=9000.0)),
@@ -55,11 +55,11 @@ def test_nothing_is_claimed_of_nothing() -> None:
         (5, row("rivals", "L1", 0.95, 90.5, bytes=900.0)),
     ],
 )
-def test_each_falls_with_a_row_that_contradicts_it(place: int, worse: Row) -> None:
+def test_each_falls_with_a_row_that_contradicts_it(setup: int, worse: Row) -> None:
     """The first row of a kind counts, so the contradiction goes first; all other claims stay."""
     verdicts = _verdicts([worse, *_good()])
-    assert verdicts[place] is False
-    assert [held for index, held in enumerate(verdicts) if index != place] == [True] * 7
+    assert verdicts[setup] is False
+    assert [held for index, held in enumerate(verdicts) if index != setup] == [True] * 7
 
 
 def test_half_a_point_is_half_a_point() -> None:

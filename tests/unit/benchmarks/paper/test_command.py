@@ -11,7 +11,7 @@ from benchmarks.paper import __main__ as command
 from benchmarks.paper import study
 from benchmarks.paper.results import Results
 from benchmarks.paper.run import run
-from benchmarks.paper.work import Place, work
+from benchmarks.paper.work import StudySetup, work
 
 SMALL = ["--dataset", "digits", "--architecture", "lenet300_100", "--epochs", "1", "--sparsities", "0.9"]
 
@@ -38,8 +38,8 @@ def test_a_study_is_made_once_and_its_page_is_written(tmp_path: Path) -> None:
     assert page.with_suffix(".svg").read_text().startswith("<svg")
 
 
-def _place(tmp_path: Path) -> Place:
-    return Place("digits", None, "lenet300_100", tmp_path / "work", "cpu")
+def _setup(tmp_path: Path) -> StudySetup:
+    return StudySetup("digits", None, "lenet300_100", tmp_path / "work", "cpu")
 
 
 def test_a_job_tells_of_each_point_and_of_its_end(tmp_path: Path) -> None:
@@ -47,8 +47,8 @@ def test_a_job_tells_of_each_point_and_of_its_end(tmp_path: Path) -> None:
     jobs = study.jobs(study.Settings(epochs=1, cuts=(0.9,)))
     base, quantized = jobs[0], next(job for job in jobs if job.name == "0/quantized/Original")
     told: list[dict[str, object]] = []
-    work(_place(tmp_path), base, told.append, keep=True)
-    work(_place(tmp_path), quantized, told.append, keep=False)
+    work(_setup(tmp_path), base, told.append, keep=True)
+    work(_setup(tmp_path), quantized, told.append, keep=False)
     assert [record["type"] for record in told] == ["done", *["point"] * 7, "done"]
     assert ["zero_cluster" in record for record in told[1:-1]] == [False, False, True, *[False] * 4]
     assert not (tmp_path / "work" / quantized.name).exists()
@@ -60,7 +60,7 @@ def test_a_failure_is_told_of_and_what_depends_on_it_is_left_out(
     """The study goes on with what it can do."""
     jobs = study.chosen(study.jobs(study.Settings(epochs=1, cuts=(0.9,))), ["0/clusters/"])
     results = Results(tmp_path / "r.jsonl", {job.name: job.name for job in jobs})
-    broken = Place("digits", None, "no_such_net", tmp_path / "work", "cpu")
+    broken = StudySetup("digits", None, "no_such_net", tmp_path / "work", "cpu")
     run(jobs, [broken], results)
     assert list(results.failed) == ["0/base"]
     assert "LEFT OUT" in capfd.readouterr().err

@@ -53,8 +53,8 @@ def test_cifar_10_is_read_from_a_folder_and_from_its_archive(tmp_path: Path) -> 
     archive = tmp_path / "cifar-10-binary.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(folder, folder.name)
-    for place in (folder, archive, tmp_path):
-        source = data.load("cifar-10", place)
+    for setup in (folder, archive, tmp_path):
+        source = data.load("cifar-10", setup)
         assert source.dataset.x_train.shape == (10, 3, 32, 32)
         assert np.array_equal(source.dataset.x_train[2], rows[1, 0, 1:].reshape(3, 32, 32))
         assert np.array_equal(source.dataset.y_test, rows[5, :, 0])
