@@ -1,29 +1,29 @@
-"""The numbers that a compressed net is judged by, exactly as the contract defines them."""
+"""Sizes, errors and entropies that a compressed network is judged by."""
 
 from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from cnet import arrays
-from cnet.symbols import Symbols
+from cnet import arrays, dtypes
 from cnet.weights import Weights
 
-_RESERVED = {"file", "allow_pickle"}  # parameters of savez_compressed, which takes the members' names beside them
+_RESERVED = {"file", "allow_pickle"}  # names of savez_compressed's own parameters, which no array can have
 
-Member = tuple[str, np.dtype[Any], tuple[int, ...], Iterable[npt.NDArray[np.generic]]]
-"""Name, element type and shape of an array, and its elements in parts."""
+_NpzMember = tuple[str, np.dtype[Any], tuple[int, ...], Iterable[npt.NDArray[np.generic]]]
+# Name, element type and shape of an array, and its elements in flat chunks.
 
 
 def npz_bytes(weights: Weights) -> int:
-    """Size of ``numpy.savez_compressed`` of all tensors, one member each under its name; tied tensors once.
+    """Size of the file that ``numpy.savez_compressed`` writes of all tensors, tied tensors once.
 
-    bfloat16 and float8 are stored as unsigned integers of the same width.
+    Each tensor is one member under its name; bfloat16 and float8 are unsigned integers of the same width.
     """
     names = {tensor.name for tensor in weights}
     own = (tensor for tensor in weights if tensor.name not in weights.copies)
@@ -32,19 +32,21 @@ def npz_bytes(weights: Weights) -> int:
     )
 
 
-def npz_vector_bytes(parts: Iterable[npt.NDArray[np.generic]], length: int) -> int:
-    """Size of ``numpy.savez_compressed`` of w_net as one float32 vector: the numerator of ``ratio_weights``.
-
-    Args:
-        parts: w_net in parts of any length, in order.
-        length: of all of it.
-    """
-    narrow = (part.astype(np.float32, copy=False) for part in parts)
-    return _npz_size([("arr_0", np.dtype(np.float32), (length,), narrow)])
+def npz_vector_bytes(weights: Weights) -> int:
+    """Size of the file that ``numpy.savez_compressed`` writes of w_net as one float32 vector."""
+    member = ("arr_0", np.dtype(np.float32), (weights.compressible_parameters,), _float32_chunks(weights))
+    return _npz_size([member])
 
 
-def _npz_size(members: Iterable[Member]) -> int:
-    """Size of the file that ``numpy.savez_compressed`` writes of arrays, which need not be in memory."""
+def _float32_chunks(weights: Weights) -> Iterator[npt.NDArray[np.generic]]:
+    for name in weights.compressible:
+        tensor = weights[name]
+        for chunk in arrays.chunks(tensor.data):
+            yield dtypes.widen(chunk, tensor.dtype).astype(np.float32, copy=False)
+
+
+def _npz_size(members: Iterable[_NpzMember]) -> int:
+    """Size of the file that ``numpy.savez_compressed`` writes of arrays, which need not be in memory at once."""
     counter = _Counter()
     with zipfile.ZipFile(counter, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, dtype, shape, parts in members:
@@ -57,36 +59,38 @@ def _npz_size(members: Iterable[Member]) -> int:
     return counter.size
 
 
-def mse(original: npt.NDArray[np.floating], decoded: npt.NDArray[np.floating]) -> float:
-    """Mean of (decoded - original)^2 over w_net, zeros included, in float64; 0 for an empty net."""
+def squared_error(original: npt.NDArray[np.floating], decoded: npt.NDArray[np.floating]) -> float:
+    """Sum of (decoded - original)² in float64.
+
+    Args:
+        original: shape (n,), floating point.
+        decoded: shape (n,), floating point.
+    """
     total = 0.0
     for part in arrays.slices(len(original)):
         total += float(np.sum((decoded[part].astype(np.float64) - original[part].astype(np.float64)) ** 2))
-    return total / len(original) if len(original) else 0.0
-
-
-def label_entropy(symbols: Symbols) -> float | None:
-    """Bits a label: the sum of -p log2 p over cluster populations; None where there are no labels."""
-    if symbols.labels is None:
-        return None
-    return entropy(np.bincount(symbols.labels))
+    return total
 
 
 def entropy(populations: npt.NDArray[np.integer]) -> float:
-    """The sum of -p log2 p over populations, in bits; 0 where all are empty."""
+    """Entropy in bits, the sum of -p log2 p; 0 where nothing is counted.
+
+    Args:
+        populations: how often each symbol occurs, shape (symbols,), integers.
+    """
     shares = populations[populations > 0] / max(1, int(np.sum(populations)))
     return float(-np.sum(shares * np.log2(shares))) + 0.0
 
 
 def _allowed(name: str, taken: set[str]) -> str:
-    """The name, or one of the same length, and so of the same size in the file, where NumPy reserves it."""
+    """The name, or where NumPy reserves it another one of the same length: the file has the same size."""
     if name not in _RESERVED:
         return name
     return next(other for letter in "_abcdefg" if (other := letter * len(name)) not in taken)
 
 
 class _Counter(io.RawIOBase):
-    """A file that keeps nothing but how long it is."""
+    """A file that keeps only its size."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -110,3 +114,42 @@ class _Counter(io.RawIOBase):
         self._place += length
         self.size = max(self.size, self._place)
         return length
+
+
+@dataclass(frozen=True, eq=False)
+class WeightCounts:
+    """What was counted over the weights of a decoded network, or of one of its tensors.
+
+    Attributes:
+        weights: number of weights; of tensors that are stored as two factors, those of the factors.
+        nonzero: how many of them are not zero.
+        compared: number of weights that were compared with the original; of products, their own.
+        squared_error: sum of (decoded - original)² over these.
+        populations: shape (clusters,), int64: how many weights have each label; None where there are no labels.
+    """
+
+    weights: int
+    nonzero: int
+    compared: int
+    squared_error: float
+    populations: npt.NDArray[np.int64] | None
+
+    @property
+    def sparsity(self) -> float:
+        """Fraction of weights that are zero; 0 where there are no weights."""
+        return (self.weights - self.nonzero) / self.weights if self.weights else 0.0
+
+    @property
+    def mse(self) -> float:
+        """Mean of (decoded - original)², zeros included; 0 where there are no weights."""
+        return self.squared_error / self.compared if self.compared else 0.0
+
+    @property
+    def label_entropy(self) -> float | None:
+        """Entropy of the labels in bits per label; None where there are no labels."""
+        return None if self.populations is None else entropy(self.populations)
+
+    @property
+    def clusters_in_use(self) -> int | None:
+        """Number of labels that some weight has; None where there are no labels."""
+        return None if self.populations is None else int(np.count_nonzero(self.populations))

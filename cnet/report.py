@@ -1,43 +1,34 @@
-"""The outcome of a run for people and programs: a text table, a JSON document, a CSV table."""
+"""The outcome of a run for people and programs: a text table, a JSON document, a CSV table.
+
+Their columns follow from the metrics that ``cnet.points`` declares.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
-from cnet.points import BaselineResult, PartBytes, Point
+from cnet.metrics import DeclaredMetric, declared_metrics
+from cnet.points import BaselineResult, Point
 
-_PARTS = ("mask", "labels", "centroids", "other_tensors", "container", "total")
-
-COLUMNS = (
-    *("index", "sparsity_requested", "sparsity", "clusters_requested", "clusters"),
-    *("accuracy", "accuracy_before_quantize", "loss", "ratio", "ratio_weights", "ratio_raw"),
-    *(
-        "bits_per_parameter",
-        "label_entropy",
-        *(f"bytes_{part}" for part in _PARTS),
-        *("mse", "sha256", "quantizer", "step", "mu"),
-        "selected",
-    ),
-)
-"""Names of the CSV's columns, in order."""
-
-_HEADINGS = (
-    *("", "point", "sparsity", "clusters", "accuracy", "ratio"),
-    *("mask", "labels", "centroids", "other", "container", "bytes"),
-)
+_SELECTED = "selected"
 
 
 def table(baseline: BaselineResult, points: Sequence[Point], selected: int | None = None) -> str:
-    """The outcome as fixed-width text: the baseline, then one row a point.
+    """The outcome as fixed-width text: the baseline, then one row for each point.
 
-    ``>`` marks the selected point; ``ratio`` is npz of the original / bundle; sizes are bytes; ``-`` is a number that
-    does not exist.
+    ``>`` marks the selected point; sizes are bytes; ``-`` is a number that does not exist.
     """
-    rows = [_HEADINGS, _baseline_row(baseline), *(_point_row(point, selected) for point in points)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS))]
+    columns = [path for path in _columns(_class_of(points)) if path[-1].metric.heading]
+    headings = ["", *(path[-1].metric.heading for path in columns)]
+    known = {"index": "baseline", "accuracy": _cell(columns, "accuracy", baseline.accuracy), "ratio": "1.00"}
+    known["bytes_total"] = f"{baseline.npz_bytes:,}"
+    first = ["", *(known.get(_name(path), "") for path in columns)]
+    rows = [headings, first, *(_row(point, columns, selected) for point in points)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(headings))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -52,45 +43,56 @@ def metrics(baseline: BaselineResult, points: Sequence[Point], selected: int | N
 
 
 def metrics_csv(points: Sequence[Point], selected: int | None = None) -> str:
-    """One row a point under the names in ``COLUMNS``, as RFC 4180 has it (CRLF); what does not exist is empty."""
+    """One row for each point under the names of ``csv_columns`` (RFC 4180); what does not exist is empty."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\r\n")
-    writer.writeheader()
-    writer.writerows(_csv_row(point, selected) for point in points)
+    writer = csv.writer(text, lineterminator="\r\n")
+    columns = list(_columns(_class_of(points)))
+    writer.writerow(csv_columns(_class_of(points)))
+    for point in points:
+        document = point.to_json()
+        writer.writerow([*(_value(document, path) for path in columns), str(point.index == selected).lower()])
     return text.getvalue()
 
 
-def _csv_row(point: Point, selected: int | None) -> dict[str, Any]:
-    row = point.to_json()
-    sizes = row.pop("bytes")
-    row |= {f"bytes_{part}": sizes[part] for part in _PARTS}
-    return {**row, "selected": str(point.index == selected).lower()}
+def csv_columns(point: type[Point] = Point) -> tuple[str, ...]:
+    """Names of the CSV's columns: the metrics, ``bytes_mask`` for a part of ``bytes``, and ``selected``."""
+    return (*(_name(path) for path in _columns(point)), _SELECTED)
 
 
-def _baseline_row(baseline: BaselineResult) -> tuple[str, ...]:
-    blank = ("",) * 5
-    return ("", "baseline", "", "", _percent(baseline.accuracy), "1.00", *blank, _count(baseline.npz_bytes))
+_Path = tuple[DeclaredMetric, ...]
+# A metric, behind the metrics that it is a member of.
 
 
-def _point_row(point: Point, selected: int | None) -> tuple[str, ...]:
-    return (
-        ">" if point.index == selected else "",
-        str(point.index),
-        f"{point.sparsity:.4f}",
-        "-" if point.clusters is None else str(point.clusters),
-        _percent(point.accuracy),
-        f"{point.ratio:.2f}",
-        *_byte_cells(point.bytes),
-    )
+def _columns(result: type[Any], outer: _Path = ()) -> Iterator[_Path]:
+    """All metrics of a result, those of a nested result one by one."""
+    for each in declared_metrics(result):
+        if is_dataclass(each.type) and isinstance(each.type, type):
+            yield from _columns(each.type, (*outer, each))
+        else:
+            yield (*outer, each)
 
 
-def _byte_cells(sizes: PartBytes) -> tuple[str, ...]:
-    return tuple(_count(getattr(sizes, part)) for part in _PARTS)
+def _class_of(points: Sequence[Point]) -> type[Point]:
+    return type(points[0]) if points else Point
 
 
-def _percent(accuracy: float | None) -> str:
-    return "-" if accuracy is None else f"{accuracy:.2f} %"
+def _name(path: _Path) -> str:
+    return "_".join(each.name for each in path)
 
 
-def _count(number: int) -> str:
-    return f"{number:,}"
+def _value(document: Any, path: _Path) -> Any:
+    for each in path:
+        document = document[each.name]
+    return document
+
+
+def _cell(columns: Sequence[_Path], name: str, value: Any) -> str:
+    """A value as the column ``name`` writes it."""
+    metric = next(path[-1].metric for path in columns if _name(path) == name)
+    return "-" if value is None else metric.cell(value)
+
+
+def _row(point: Point, columns: Sequence[_Path], selected: int | None) -> list[str]:
+    document = point.to_json()
+    values = [(path[-1].metric, _value(document, path)) for path in columns]
+    return [">" if point.index == selected else "", *("-" if value is None else m.cell(value) for m, value in values)]

@@ -7,10 +7,11 @@ from pathlib import Path
 from cnet import dtypes
 from cnet.bundle import open_bundle
 from cnet.capabilities import needs_curvature
-from cnet.pipeline import log_warnings, point_metrics
+from cnet.measurements import NetworkMeasurement
+from cnet.pipeline import log_warnings
 from cnet.pipeline.network import TrainingRun, evaluate
 from cnet.pipeline.network_steps import PrunedNetwork
-from cnet.pipeline.point_metrics import PointQuality, PointRequest, check_decoded
+from cnet.pipeline.point_metrics import PointRequest, check_decoded, measure_network
 from cnet.pipeline.point_steps import PointSteps
 from cnet.products import multiply_products
 from cnet.symbols import Symbols
@@ -49,7 +50,9 @@ class InMemorySteps(PointSteps[PrunedNetwork, Symbols]):
         context.meter.advance(context.costs.centroids)
         return weights, symbols
 
-    def measure(self, request: PointRequest, pruned: PrunedNetwork, symbols: Symbols, draft: Path) -> PointQuality:
+    def measure(
+        self, request: PointRequest, pruned: PrunedNetwork, symbols: Symbols, draft: Path
+    ) -> NetworkMeasurement:
         """As ``PointSteps.measure``; accuracy and loss are measured where there is a data set."""
         del request
         context = self.context
@@ -59,7 +62,7 @@ class InMemorySteps(PointSteps[PrunedNetwork, Symbols]):
             decoded = multiply_products(stored)
             accuracy, loss = evaluate(context.network, decoded)
             accuracies = (accuracy, pruned.accuracy)
-            return point_metrics.measure_quality(pruned.original, (stored, decoded), symbols, accuracies, loss)
+            return measure_network(pruned.original, (stored, decoded), symbols, accuracies, loss)
 
 
 def _check_decoded(stored: Weights, symbols: Symbols) -> None:

@@ -16,11 +16,13 @@ import numpy.typing as npt
 
 from cnet.capabilities import needs_curvature
 from cnet.errors import TrainingError
+from cnet.measurements import BaselineMeasurement
+from cnet.metrics import compute
 from cnet.observer import check_stop
 from cnet.pipeline import log_warnings
 from cnet.pipeline.context import RunContext
 from cnet.pipeline.network import Mask, OnFraction, TrainingRun, evaluate
-from cnet.pipeline.point_metrics import Vector, measure_baseline
+from cnet.pipeline.point_metrics import Vector
 from cnet.points import BaselineResult
 from cnet.products import multiply_products
 from cnet.prune import Curvature
@@ -91,7 +93,7 @@ class NetworkSteps:
             context.observer.phase("baseline")
             original = self.original
             context.log(log_warnings.about_weights(original))
-            result = measure_baseline(original, *evaluate(context.network, original))
+            result = compute(BaselineResult, BaselineMeasurement(original, *evaluate(context.network, original)))
             context.folder.set_record("baseline", result.to_json())
         context.observer.baseline(result)
         context.meter.seek(context.costs.baseline + context.costs.evaluate)

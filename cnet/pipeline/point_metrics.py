@@ -1,18 +1,19 @@
-"""The numbers of a run, measured on weights, symbols and files."""
+"""Measure networks and bundles: what the metrics of a run (``cnet.points``) are computed from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from cnet import arrays, dtypes, measures
 from cnet.bundle import BundleSizes
 from cnet.capabilities import reported_settings
 from cnet.errors import BundleError, CheckpointError
+from cnet.measurements import BundleMeasurement, NetworkMeasurement, PointMeasurement, TensorMeasurement
+from cnet.measures import WeightCounts, squared_error
+from cnet.metrics import compute
 from cnet.points import BaselineResult, LayerResult, PartBytes, Point
 from cnet.products import product_slices
 from cnet.quantize import Quantizer
@@ -20,32 +21,6 @@ from cnet.symbols import Symbols
 from cnet.weights import Weights
 
 Vector = npt.NDArray[np.floating]
-
-
-def measure_baseline(weights: Weights, accuracy: float | None, loss: float | None) -> BaselineResult:
-    """The numbers of the network before compression.
-
-    Args:
-        weights: before any compression.
-        accuracy: in percent; None without a data set.
-        loss: mean cross-entropy; None without a data set.
-    """
-    return BaselineResult(
-        accuracy=accuracy,
-        loss=loss,
-        raw_bytes=weights.raw_bytes,
-        npz_bytes=measures.npz_bytes(weights),
-        compressible_npz_bytes=measures.npz_vector_bytes(_vector_parts(weights), weights.compressible_parameters),
-        parameters=weights.parameters,
-        compressible_parameters=weights.compressible_parameters,
-    )
-
-
-def _vector_parts(weights: Weights) -> Iterator[npt.NDArray[np.generic]]:
-    """w_net in chunks, shape (m,) each."""
-    for name in weights.compressible:
-        tensor = weights[name]
-        yield from (dtypes.widen(part, tensor.dtype) for part in arrays.chunks(tensor.data))
 
 
 @dataclass(frozen=True)
@@ -75,40 +50,15 @@ def point_name(index: int) -> str:
     return f"point-{index:03d}"
 
 
-@dataclass(frozen=True)
-class PointQuality:
-    """What is measured on the decoded network of a point; the fields are those of ``cnet.points.Point``."""
-
-    accuracy: float | None
-    accuracy_before_quantize: float | None
-    loss: float | None
-    sparsity: float
-    clusters: int | None
-    label_entropy: float | None
-    mse: float
-    layers: tuple[LayerResult, ...]
-
-    def __post_init__(self) -> None:
-        """Refuse weights that their element type cannot hold. Raises CheckpointError (``not_finite``)."""
-        lost = [layer.name for layer in self.layers if not np.isfinite(layer.mse)]
-        if lost:
-            raise CheckpointError(
-                f"tensor {lost[0]!r}: compressed weights are larger than its element type can hold. Take the quantizer "
-                "kmeans and no transform, or save the checkpoint in a wider type.",
-                code="not_finite",
-            )
-
-    def summary(self) -> dict[str, Any]:
-        """The numbers in the manifest of the bundle: accuracies exactly, others to six significant digits."""
-        return {
-            "sparsity": brief(self.sparsity),
-            "clusters": self.clusters,
-            "accuracy": self.accuracy,
-            "accuracy_before_quantize": self.accuracy_before_quantize,
-            "loss": brief(self.loss),
-            "label_entropy": brief(self.label_entropy),
-            "mse": brief(self.mse),
-        }
+def check_finite(network: NetworkMeasurement) -> None:
+    """Refuse weights that their element types cannot hold. Raises CheckpointError (``not_finite``)."""
+    infinite = [tensor.name for tensor in network.tensors if not np.isfinite(tensor.counts.squared_error)]
+    if infinite:
+        raise CheckpointError(
+            f"tensor {infinite[0]!r}: compressed weights are larger than its element type can hold. Use the quantizer "
+            "kmeans and no transform, or save the checkpoint in a wider type.",
+            code="not_finite",
+        )
 
 
 def check_decoded(name: str, decoded: npt.NDArray[np.generic], expected: npt.NDArray[np.generic]) -> None:
@@ -130,93 +80,72 @@ def check_decoded(name: str, decoded: npt.NDArray[np.generic], expected: npt.NDA
         )
 
 
-def brief(value: float | None) -> float | None:
-    """``value`` to six significant digits; None where it is None or not finite."""
-    return None if value is None or not np.isfinite(value) else float(f"{value:.6g}")
-
-
-def measure_quality(
+def measure_network(
     original: Vector,
     networks: tuple[Weights, Weights],
     symbols: Symbols,
     accuracies: tuple[float | None, float | None],
     loss: float | None,
-) -> PointQuality:
+) -> NetworkMeasurement:
     """Measure a decoded network.
 
     Args:
-        original: w_net just before pruning, shape (n,), float32 or float64.
-        networks: the weights as the bundle stores them, and as its reader gets them; they differ where tensors are
-            stored as products of two factors.
-        symbols: mask, labels and centroids as they are in the bundle.
-        accuracies: in percent, of the decoded network and of the network before it was quantized.
+        original: w_net just before pruning, shape (n,), floating point.
+        networks: the tensors as they lie in the bundle, and as its reader gets them: with factors, and with products.
+        symbols: mask, labels and centroids that the bundle holds.
+        accuracies: of the decoded network, and of the network before it was quantized.
         loss: of the decoded network.
     """
     stored, decoded = networks
-    vector = decoded.vector()
-    return PointQuality(
-        accuracy=accuracies[0],
-        accuracy_before_quantize=accuracies[1],
-        loss=loss,
-        sparsity=_sparsity(stored.vector()),
-        clusters=symbols.clusters,
-        label_entropy=measures.label_entropy(symbols),
-        mse=measures.mse(original, vector),
-        layers=tuple(_layers(original, stored, decoded, symbols)),
+    tensors = tuple(_tensors(original, stored, decoded, symbols))
+    numbers, vector = stored.vector(), decoded.vector()
+    counts = WeightCounts(
+        weights=len(numbers),
+        nonzero=int(np.count_nonzero(numbers)),
+        compared=len(vector),
+        squared_error=squared_error(original, vector),
+        populations=_populations(symbols.labels),
     )
+    return NetworkMeasurement(*accuracies, loss, symbols.clusters, counts, tensors)
 
 
-def point_of(request: PointRequest, measured: PointQuality, baseline: BaselineResult, bundle: BundleSizes) -> Point:
-    """All numbers of a point; its sizes are counted on the file."""
-    parts = PartBytes(
-        bundle.mask, bundle.labels, bundle.centroids, bundle.other_tensors, bundle.container, bundle.total
-    )
-    symbols = parts.mask + parts.labels + parts.centroids
-    settings = reported_settings(request.quantizer)
-    return Point(
+def measured_point(request: PointRequest, network: NetworkMeasurement, baseline: BaselineResult) -> PointMeasurement:
+    """What is known of a point before its file is finished."""
+    return PointMeasurement(
         index=request.index,
-        sparsity_requested=request.sparsity,
-        sparsity=measured.sparsity,
-        clusters_requested=request.clusters,
-        clusters=measured.clusters,
-        accuracy=measured.accuracy,
-        accuracy_before_quantize=measured.accuracy_before_quantize,
-        loss=measured.loss,
-        ratio=baseline.npz_bytes / parts.total,
-        ratio_weights=baseline.compressible_npz_bytes / symbols if baseline.compressible_parameters else None,
-        ratio_raw=baseline.raw_bytes / parts.total,
-        bits_per_parameter=8 * parts.total / baseline.parameters if baseline.parameters else None,
-        label_entropy=measured.label_entropy,
-        bytes=parts,
-        mse=measured.mse,
-        sha256=bundle.sha256,
-        layers=measured.layers,
+        sparsity=request.sparsity,
+        clusters=request.clusters,
         quantizer=request.quantizer.name,
-        step=settings.get("step"),
-        mu=settings.get("mu"),
+        settings=reported_settings(request.quantizer),
+        network=network,
+        baseline=baseline,
     )
 
 
-def _layers(original: Vector, stored: Weights, decoded: Weights, symbols: Symbols) -> Iterator[LayerResult]:
-    """One row for each compressible tensor. The labels of its kept weights follow each other."""
+def point_of(measured: PointMeasurement, sizes: BundleSizes) -> Point:
+    """The point of a bundle of these sizes."""
+    bundle = BundleMeasurement(**vars(measured), bytes=compute(PartBytes, sizes), sha256=sizes.sha256)
+    layers = tuple(compute(LayerResult, tensor) for tensor in measured.network.tensors)
+    return replace(compute(Point, bundle), layers=layers)
+
+
+def _tensors(original: Vector, stored: Weights, decoded: Weights, symbols: Symbols) -> Iterator[TensorMeasurement]:
+    """Measurements of each compressible tensor, whose labels lie side by side in order of w_net."""
     start, numbers, vector = 0, stored.vector(), decoded.vector()
     for (name, part), place in zip(decoded.slices(), product_slices(stored), strict=True):
-        keep = symbols.keep[place]
-        stop = start + int(np.count_nonzero(keep))
+        stop = start + int(np.count_nonzero(symbols.keep[place]))
         labels = None if symbols.labels is None else symbols.labels[start:stop]
         start = stop
-        yield LayerResult(
-            name=name,
-            shape=decoded[name].shape,
-            parameters=len(keep),
-            kept=int(np.count_nonzero(numbers[place])),
-            sparsity=_sparsity(numbers[place]),
-            mse=measures.mse(original[part], vector[part]),
-            clusters=None if labels is None else len(np.unique(labels)),
-            label_entropy=measures.label_entropy(Symbols(keep, labels, symbols.centroids)),
+        counts = WeightCounts(
+            weights=len(numbers[place]),
+            nonzero=int(np.count_nonzero(numbers[place])),
+            compared=len(vector[part]),
+            squared_error=squared_error(original[part], vector[part]),
+            populations=_populations(labels),
         )
+        yield TensorMeasurement(name, decoded[name].shape, counts)
 
 
-def _sparsity(vector: Vector) -> float:
-    """Zeros / weights of a vector, shape (n,); 0 where it is empty."""
-    return (len(vector) - int(np.count_nonzero(vector))) / len(vector) if len(vector) else 0.0
+def _populations(labels: npt.NDArray[np.unsignedinteger] | None) -> npt.NDArray[np.int64] | None:
+    """How often each label occurs."""
+    return None if labels is None else np.bincount(labels).astype(np.int64)

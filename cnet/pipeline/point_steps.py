@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from cnet.bundle import open_bundle, write_bundle
-from cnet.bundle.writer import add_notes
+from cnet.bundle import add_notes, open_bundle, write_bundle
 from cnet.files import move_into_place
+from cnet.measurements import NetworkMeasurement, PointMeasurement
+from cnet.metrics import compute_notes, declared_metrics
 from cnet.observer import check_stop
-from cnet.pipeline import point_metrics
 from cnet.pipeline.context import RunContext
 from cnet.pipeline.network_steps import NetworkSteps
-from cnet.pipeline.point_metrics import PointQuality, PointRequest
-from cnet.points import Point
+from cnet.pipeline.point_metrics import PointRequest, check_finite, measured_point, point_of
+from cnet.points import BaselineResult, Point
 from cnet.search import Candidate
 from cnet.symbols import SymbolSource
 from cnet.weights import Weights
@@ -71,8 +71,9 @@ class PointSteps(ABC, Generic[PrunedT, SymbolsT]):
         symbols = self.quantize(request, pruned)
         weights, symbols = self.train_centroids(request, pruned, symbols)
         draft = self.encode(request, weights, symbols)
-        quality = self.measure(request, pruned, symbols, draft)
-        return self.publish(request, quality, draft)
+        network = self.measure(request, pruned, symbols, draft)
+        check_finite(network)
+        return self.publish(request, network, draft)
 
     @abstractmethod
     def prune(self, request: PointRequest, finetuned: Weights) -> PrunedT:
@@ -99,22 +100,23 @@ class PointSteps(ABC, Generic[PrunedT, SymbolsT]):
         return draft
 
     @abstractmethod
-    def measure(self, request: PointRequest, pruned: PrunedT, symbols: SymbolsT, draft: Path) -> PointQuality:
+    def measure(self, request: PointRequest, pruned: PrunedT, symbols: SymbolsT, draft: Path) -> NetworkMeasurement:
         """Decode the draft and measure what it decodes to.
 
         Raises:
             BundleError: it does not decode to ``symbols``.
         """
 
-    def publish(self, request: PointRequest, quality: PointQuality, draft: Path) -> Point:
+    def publish(self, request: PointRequest, network: NetworkMeasurement, draft: Path) -> Point:
         """Add the measured numbers to the draft, check that all of it decodes, and move it to its final place."""
         context = self.context
         with context.phase("publish"):
-            sizes = add_notes(draft, self._metrics(request, quality), context.notes)
+            measured = measured_point(request, network, self.networks.baseline)
+            sizes = add_notes(draft, _notes(measured, request, context.notes), context.notes)
             open_bundle(draft).verify()
             move_into_place(draft, context.folder.bundle(request.name))
             context.folder.drop_training(request.name)
-            point = point_metrics.point_of(request, quality, self.networks.baseline, sizes)
+            point = point_of(measured, sizes)
             context.folder.set_record(request.name, point.to_metrics())
         return point
 
@@ -127,16 +129,13 @@ class PointSteps(ABC, Generic[PrunedT, SymbolsT]):
         self.context.observer.log(f"point {request.index}: made by an earlier attempt")
         return Point.from_json(record)
 
-    def _metrics(self, request: PointRequest, quality: PointQuality) -> dict[str, Any]:
-        """What the manifest says of the point."""
-        baseline = self.networks.baseline
-        return {
-            "sparsity_requested": request.sparsity,
-            "clusters_requested": request.clusters,
-            **_searched_quantizer(request, self.context.notes),
-            **quality.summary(),
-            "baseline": {**baseline.to_json(), "loss": point_metrics.brief(baseline.loss)},
-        }
+
+def _notes(measured: PointMeasurement, request: PointRequest, notes: Mapping[str, Any]) -> dict[str, Any]:
+    """The metrics that the bundle notes: those of the point, and those of the baseline as ``baseline``."""
+    baseline = {
+        each.name: each.metric.note(getattr(measured.baseline, each.name)) for each in declared_metrics(BaselineResult)
+    }
+    return {**compute_notes(Point, measured), **_searched_quantizer(request, notes), "baseline": baseline}
 
 
 def _searched_quantizer(request: PointRequest, notes: Mapping[str, Any]) -> dict[str, Any]:

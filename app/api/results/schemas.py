@@ -1,10 +1,16 @@
-"""The JSON of results."""
+"""Results as JSON; the metrics in them are those that ``cnet.points`` declares."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from functools import cache
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from cnet import points
+from cnet.metrics import DeclaredMetric, declared_metrics
 
 _GROWING = ConfigDict(extra="allow")  # numbers that a newer worker adds are shown, not dropped
 
@@ -25,69 +31,62 @@ class ModelQuery(PointQuery):
     )
 
 
-class BaselineResult(BaseModel):
-    """The net before compression."""
+def schema_of(result: type[Any], name: str, /, **more: Any) -> type[BaseModel]:
+    """A schema with the metrics of a result (``cnet.points``), their units and descriptions.
 
-    model_config = _GROWING
-
-    accuracy: float | None
-    loss: float | None
-    raw_bytes: int
-    npz_bytes: int
-    compressible_npz_bytes: int
-    parameters: int
-    compressible_parameters: int
+    Args:
+        result: the dataclass that declares the metrics; its docstring describes the schema.
+        name: of the schema.
+        more: other fields, each as type and ``Field``.
+    """
+    metrics = {each.name: _field(each) for each in declared_metrics(result)}
+    return _model(name, result.__doc__ or "", **metrics, **more)
 
 
-class PartBytes(BaseModel):
-    """Bytes of each part of a bundle; `total` is the file's size and the sum of the others."""
-
-    mask: int
-    labels: int
-    centroids: int
-    other_tensors: int
-    container: int
-    total: int
+@cache
+def _nested(result: type[Any]) -> type[BaseModel]:
+    """The schema of a result that others hold, under the result's own name."""
+    return schema_of(result, result.__name__)
 
 
-class Point(BaseModel):
-    """One compressed net: what was asked for, what came out, what it costs."""
-
-    model_config = _GROWING
-
-    index: int
-    sparsity_requested: float
-    sparsity: float
-    clusters_requested: int | None
-    clusters: int | None
-    accuracy: float | None
-    accuracy_before_quantize: float | None
-    loss: float | None
-    ratio: float
-    ratio_weights: float | None
-    ratio_raw: float
-    bits_per_parameter: float | None
-    label_entropy: float | None
-    bytes: PartBytes
-    mse: float | None
-    sha256: str
-    quantizer: str | None = None
-    step: float | None = None
-    mu: float | None = None
-    bundle_url: str
+def _field(declared: DeclaredMetric) -> tuple[Any, Any]:
+    """Type and description of a metric. A float that is not finite is null, whatever its type says."""
+    kind = declared.type
+    if is_dataclass(kind) and isinstance(kind, type):
+        kind = _nested(kind)
+    elif kind is float:
+        kind = float | None
+    unit = {"json_schema_extra": {"unit": declared.metric.unit}} if declared.metric.unit else {}
+    default = {} if declared.required else {"default": None}
+    options: dict[str, Any] = {"description": declared.metric.description, **unit, **default}
+    return kind, Field(**options)
 
 
-class Results(BaseModel):
-    """A job's points so far; `baseline` is null until it is known, `selected` until the job has succeeded."""
-
-    baseline: BaselineResult | None
-    points: list[Point]
-    selected: int | None
+def _model(name: str, description: str, /, **fields: Any) -> type[BaseModel]:
+    create: Callable[..., type[BaseModel]] = create_model  # its own type knows only fields that are written out
+    return create(name, __config__=_GROWING, __doc__=description, __module__=__name__, **fields)
 
 
-class Metrics(BaseModel):
-    """Every number there is; each point also has its `layers`."""
+def _outcome(name: str, description: str, point: type[BaseModel]) -> type[BaseModel]:
+    """The document of a job's results, whose points are ``point``."""
+    return _model(
+        name,
+        description,
+        baseline=(_nested(points.BaselineResult) | None, Field(description="Null until it is known.")),
+        points=(list[point], Field(description="In the order in which they are made.")),  # type: ignore[valid-type] # made here
+        selected=(int | None, Field(description="Index of the selected point; null until the job has succeeded.")),
+    )
 
-    baseline: dict[str, Any] | None
-    points: list[dict[str, Any]]
-    selected: int | None
+
+_BUNDLE_URL = (str, Field(description="Path of the point's bundle."))
+_LAYERS = (
+    list[_nested(points.LayerResult)] | None,  # type: ignore[misc] # made from the declarations
+    Field(default=None, description="One row for each compressible tensor; null where the worker sent none."),
+)
+
+Results = _outcome("Results", "A job's points so far.", schema_of(points.Point, "Point", bundle_url=_BUNDLE_URL))
+Metrics = _outcome(
+    "Metrics",
+    "Every number of a job's points, those of each layer too.",
+    schema_of(points.Point, "DetailedPoint", bundle_url=_BUNDLE_URL, layers=_LAYERS),
+)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
-from cnet import dtypes, measures
+from cnet import dtypes
 from cnet.arrays import release_pages, slices
 from cnet.bundle import Bundle
+from cnet.measures import WeightCounts
 from cnet.pipeline.point_metrics import check_decoded
 from cnet.pipeline.streaming.symbols import StreamedSymbols
 from cnet.pipeline.streaming.vector import Float32
-from cnet.points import LayerResult
 from cnet.symbols import Symbols
 from cnet.weights import Weights
 
@@ -57,20 +57,10 @@ class Tally:
         if symbols.labels is not None:
             self.populations += np.bincount(symbols.labels, minlength=len(self.populations))
 
-    @property
-    def sparsity(self) -> float:
-        """Zeros / weights; 0 where there are no weights."""
-        return (self.weights - self.kept) / self.weights if self.weights else 0.0
-
-    @property
-    def mse(self) -> float:
-        """Mean squared error; 0 where there are no weights."""
-        return self.squares / self.weights if self.weights else 0.0
-
-    @property
-    def entropy(self) -> float | None:
-        """Entropy of the labels in bits per label; None where there are no labels."""
-        return None if self.clusters is None else measures.entropy(self.populations)
+    def counts(self) -> WeightCounts:
+        """The counts that metrics are computed from."""
+        populations = None if self.clusters is None else self.populations
+        return WeightCounts(self.weights, self.kept, self.weights, self.squares, populations)
 
 
 def measure_bundle(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, dict[str, Tally]]:
@@ -97,20 +87,6 @@ def _tensor_slices(weights: Weights) -> Iterator[slice]:
     """The slices of w_net that ``Bundle.chunks`` reads: each tensor by itself, in chunks."""
     for _, place in weights.slices():
         yield from slices(place.stop - place.start, start=place.start)
-
-
-def layer_result(name: str, shape: Sequence[int], layer: Tally) -> LayerResult:
-    """The numbers of one tensor, of the given ``shape``, as a point has them."""
-    return LayerResult(
-        name=name,
-        shape=tuple(shape),
-        parameters=layer.weights,
-        kept=layer.kept,
-        sparsity=layer.sparsity,
-        mse=layer.mse,
-        clusters=None if layer.clusters is None else int(np.count_nonzero(layer.populations)),
-        label_entropy=layer.entropy,
-    )
 
 
 def check_other_tensors(bundle: Bundle, symbols: StreamedSymbols) -> None:

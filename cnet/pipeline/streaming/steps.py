@@ -6,14 +6,15 @@ from pathlib import Path
 
 from cnet.bundle import open_bundle
 from cnet.errors import SpecError
+from cnet.measurements import NetworkMeasurement, TensorMeasurement
 from cnet.pipeline import log_warnings
 from cnet.pipeline.context import RunContext
 from cnet.pipeline.in_memory import InMemorySteps
 from cnet.pipeline.inputs import StreamingSizes
 from cnet.pipeline.network_steps import NetworkSteps
-from cnet.pipeline.point_metrics import PointQuality, PointRequest
+from cnet.pipeline.point_metrics import PointRequest
 from cnet.pipeline.point_steps import PointSteps
-from cnet.pipeline.streaming.measure import check_other_tensors, layer_result, measure_bundle
+from cnet.pipeline.streaming.measure import check_other_tensors, measure_bundle
 from cnet.pipeline.streaming.symbols import StreamedPruning, StreamedSymbols
 from cnet.pipeline.streaming.vector import StreamedVector
 from cnet.points import Point
@@ -71,7 +72,7 @@ class StreamedSteps(PointSteps[StreamedPruning, StreamedSymbols]):
 
     def measure(
         self, request: PointRequest, pruned: StreamedPruning, symbols: StreamedSymbols, draft: Path
-    ) -> PointQuality:
+    ) -> NetworkMeasurement:
         """As ``PointSteps.measure``; tensors that are not compressible are compared too, unless they are rounded."""
         del pruned
         context = self.context
@@ -84,13 +85,6 @@ class StreamedSteps(PointSteps[StreamedPruning, StreamedSymbols]):
             context.log(
                 log_warnings.about_pruning(request.sparsity, total.weights - total.unpruned, total.weights, emptied)
             )
-            return PointQuality(
-                accuracy=None,
-                accuracy_before_quantize=None,
-                loss=None,
-                sparsity=total.sparsity,
-                clusters=symbols.clusters,
-                label_entropy=total.entropy,
-                mse=total.mse,
-                layers=tuple(layer_result(name, bundle.described(name)[1], layer) for name, layer in layers.items()),
-            )
+            shapes = {name: bundle.described(name)[1] for name in layers}
+            tensors = (TensorMeasurement(name, shapes[name], layer.counts()) for name, layer in layers.items())
+            return NetworkMeasurement(None, None, None, symbols.clusters, total.counts(), tuple(tensors))

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from cnet import measures
-from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
 from tests.unit.cnet.nets import every_type, tensor
 
@@ -37,33 +36,41 @@ def test_tensors_named_like_parameters_of_numpy_are_counted() -> None:
 
 def test_the_vector_is_counted_as_one_float32_array() -> None:
     """The numerator of the paper's ratio, for a float64 net too."""
-    vector = np.random.default_rng(0).normal(size=1000)
+    weights = Weights.select(
+        [tensor("a", "float64", (20, 30)), tensor("bias", "float32", (9,)), tensor("b", "bfloat16", (5, 7))]
+    )
     file = io.BytesIO()
-    np.savez_compressed(file, vector.astype(np.float32))
+    np.savez_compressed(file, weights.vector().astype(np.float32))
 
-    assert measures.npz_vector_bytes(np.array_split(vector, 3), len(vector)) == len(file.getvalue())
+    assert measures.npz_vector_bytes(weights) == len(file.getvalue())
 
 
-def test_mse_is_summed_in_float64() -> None:
+def test_squared_errors_are_summed_in_float64() -> None:
     """Small differences of many large values are not lost."""
     original = np.full(3_000_000, 1000.0, np.float32)
     decoded = original + np.float32(0.0625)
 
-    assert measures.mse(original, decoded) == pytest.approx(0.0625**2, rel=1e-12)
-    assert measures.mse(original[:0], decoded[:0]) == 0
+    assert measures.squared_error(original, decoded) == pytest.approx(3_000_000 * 0.0625**2, rel=1e-12)
+    assert measures.squared_error(original[:0], decoded[:0]) == 0
 
 
 @pytest.mark.parametrize(
-    ("labels", "entropy"),
-    [([0, 1, 2, 3], 2.0), ([0, 0, 0], 0.0), ([], 0.0), ([0, 0, 0, 1], 2 - 0.75 * math.log2(3))],
+    ("populations", "entropy"), [([1, 1, 1, 1], 2.0), ([3], 0.0), ([], 0.0), ([3, 1, 0], 2 - 0.75 * math.log2(3))]
 )
-def test_entropy_is_that_of_the_cluster_populations(labels: list[int], entropy: float) -> None:
+def test_entropy_is_that_of_the_populations(populations: list[int], entropy: float) -> None:
     """Minus the sum of p log2 p."""
-    symbols = Symbols(np.ones(len(labels), np.bool_), np.array(labels, np.uint8), np.arange(4, dtype=np.float32))
-
-    assert measures.label_entropy(symbols) == pytest.approx(entropy)
+    assert measures.entropy(np.array(populations, np.int64)) == pytest.approx(entropy)
 
 
-def test_values_without_labels_have_no_label_entropy() -> None:
-    """Quantizer none has no clusters."""
-    assert measures.label_entropy(Symbols(np.ones(1, np.bool_), None, np.float32([1]))) is None
+def test_counts_give_fractions_and_means() -> None:
+    """Zeros are counted on the weights, errors on what was compared."""
+    counts = measures.WeightCounts(10, 4, 20, 5.0, np.array([2, 0, 2]))
+
+    assert (counts.sparsity, counts.mse, counts.label_entropy, counts.clusters_in_use) == (0.6, 0.25, 1.0, 2)
+
+
+def test_nothing_counted_gives_zeros_and_none() -> None:
+    """A network without weights, and values without labels."""
+    counts = measures.WeightCounts(0, 0, 0, 0.0, None)
+
+    assert (counts.sparsity, counts.mse, counts.label_entropy, counts.clusters_in_use) == (0.0, 0.0, None, None)

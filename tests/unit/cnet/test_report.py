@@ -7,7 +7,7 @@ import io
 import json
 from dataclasses import replace
 
-from cnet.report import COLUMNS, metrics, metrics_csv, table
+from cnet.report import csv_columns, metrics, metrics_csv, table
 from tests.unit.cnet.points_at_hand import a_baseline, a_point
 
 POINTS = [a_point(0, 1500, 89.5), replace(a_point(1, 500, 80.25), clusters=None, clusters_requested=None)]
@@ -56,7 +56,12 @@ def test_csv_has_one_row_a_point_and_crlf() -> None:
     assert text.count("\r\n") == 3
     assert text.replace("\r\n", "").isprintable()
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    assert list(rows[0]) == list(COLUMNS)
+    assert list(rows[0]) == list(csv_columns())
+    assert ",".join(rows[0]) == (
+        "index,sparsity_requested,sparsity,clusters_requested,clusters,accuracy,accuracy_before_quantize,loss,ratio,"
+        "ratio_weights,ratio_raw,bits_per_parameter,label_entropy,bytes_mask,bytes_labels,bytes_centroids,"
+        "bytes_other_tensors,bytes_container,bytes_total,mse,sha256,quantizer,step,mu,selected"
+    )
     assert [row["bytes_total"] for row in rows] == ["1500", "500"]
     assert [row["selected"] for row in rows] == ["false", "true"]
     assert rows[1]["clusters"] == ""

@@ -10,7 +10,9 @@ import pytest
 
 from cnet.bundle import write_bundle
 from cnet.coding import ENCODERS
-from cnet.pipeline.point_metrics import measure_baseline
+from cnet.measurements import BaselineMeasurement
+from cnet.metrics import compute
+from cnet.points import BaselineResult
 from cnet.prune import PRUNERS
 from cnet.search import CandidateGrid, Forecast
 from cnet.spec import JobSpec
@@ -45,7 +47,7 @@ def test_forecast_is_near_what_comes_out(tmp_path: Path, quantize: dict[str, Any
     spec = {"checkpoint": "ckpt_1", "target": {"min_ratio": 2}, "quantize": quantize}
     prune = {"name": "magnitude", "sparsity": [0.0, 0.5, 0.9, 0.98]}
     grid = CandidateGrid.of(JobSpec.parse({**spec, "prune": prune}))
-    forecast = Forecast.of(grid, weights.vector(), measure_baseline(weights, None, None))
+    forecast = Forecast.of(grid, weights.vector(), compute(BaselineResult, BaselineMeasurement(weights, None, None)))
     vector = weights.vector()
     for row in range(0, len(grid.candidates), 3):
         candidate = grid.candidates[row]
@@ -63,7 +65,7 @@ def test_forecast_of_a_net_without_weights_is_its_other_tensors() -> None:
         JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "none"}})
     )
     weights = Weights.select([Tensor("bias", "float32", np.ones(100, np.float32))])
-    forecast = Forecast.of(grid, weights.vector(), measure_baseline(weights, None, None))
+    forecast = Forecast.of(grid, weights.vector(), compute(BaselineResult, BaselineMeasurement(weights, None, None)))
     assert len(set(forecast.sizes.tolist())) == 1
 
 
@@ -73,7 +75,7 @@ def test_what_a_transform_saved_is_not_in_the_file() -> None:
         JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "none"}})
     )
     weights = _weights()
-    baseline = measure_baseline(weights, None, None)
+    baseline = compute(BaselineResult, BaselineMeasurement(weights, None, None))
     whole = Forecast.of(grid, weights.vector(), baseline)
     tenth = Forecast.of(grid, weights.vector()[::10], baseline)
     other = weights["bias"].data.nbytes + 540
@@ -86,7 +88,7 @@ def test_forecast_reads_back() -> None:
         JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "uniform"}})
     )
     weights = _weights()
-    forecast = Forecast.of(grid, weights.vector(), measure_baseline(weights, None, None))
+    forecast = Forecast.of(grid, weights.vector(), compute(BaselineResult, BaselineMeasurement(weights, None, None)))
     again = Forecast.from_json(forecast.to_json())
     assert np.array_equal(again.sizes, forecast.sizes)
     assert np.array_equal(again.errors, forecast.errors)

@@ -13,8 +13,9 @@ from cnet.bundle import open_bundle, write_bundle
 from cnet.coding import ENCODERS
 from cnet.errors import BundleError, CheckpointError, SpecError
 from cnet.formats.canonical_file import read_canonical, write_canonical
+from cnet.pipeline.point_metrics import measure_network
 from cnet.pipeline.streaming import StreamedSymbols, StreamedVector
-from cnet.pipeline.streaming.measure import layer_result, measure_bundle
+from cnet.pipeline.streaming.measure import measure_bundle
 from cnet.pipeline.streaming.symbols import StreamedPruning
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
@@ -133,21 +134,22 @@ def test_quality_is_that_of_the_decoded_net(
     tmp_path: Path, name: str, settings_: dict[str, Any], clusters: int | None
 ) -> None:
     """Zeros, error and entropy, of the net and of each layer, as they are counted in memory."""
-    from cnet.pipeline.point_metrics import measure_quality
-
     del settings_
     weights, symbols = net(tmp_path), in_memory(net(tmp_path), 0.6, name, clusters)
     parts = streamed(weights, 0.6, name, clusters)
     write_bundle(tmp_path / "b.npz", weights, parts, ENCODERS.create("compact"))
     bundle = open_bundle(tmp_path / "b.npz")
-    expected = measure_quality(weights.vector(), (bundle.stored(), bundle.weights()), symbols, (None, None), None)
+    expected = measure_network(weights.vector(), (bundle.stored(), bundle.weights()), symbols, (None, None), None)
 
     total, layers = measure_bundle(bundle, parts)
 
-    assert tuple(layer_result(name, weights[name].shape, layer) for name, layer in layers.items()) == expected.layers
-    assert (total.sparsity, parts.clusters) == (expected.sparsity, expected.clusters)
-    assert total.mse == pytest.approx(expected.mse, rel=1e-12)
-    assert total.entropy == pytest.approx(expected.label_entropy)
+    assert parts.clusters == expected.centroids
+    assert list(layers) == [tensor.name for tensor in expected.tensors]
+    pairs = [(layers[each.name].counts(), each.counts) for each in expected.tensors]
+    for ours, theirs in [(total.counts(), expected.counts), *pairs]:
+        assert (ours.weights, ours.nonzero, ours.compared) == (theirs.weights, theirs.nonzero, theirs.compared)
+        assert ours.squared_error == pytest.approx(theirs.squared_error, rel=1e-12)
+        assert (ours.label_entropy, ours.clusters_in_use) == (theirs.label_entropy, theirs.clusters_in_use)
 
 
 def test_a_bundle_of_something_else_is_found_out(tmp_path: Path) -> None:

@@ -1,0 +1,130 @@
+"""Metrics: declared once, they appear everywhere."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass, field, fields, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app.api.results.schemas import Metrics, Results, schema_of
+from cnet.metrics import Metric, compute, compute_notes, declare, declared_metrics
+from cnet.points import BaselineResult, LayerResult, PartBytes, Point
+from cnet.report import csv_columns, metrics_csv, table
+from tests.repository import ROOT
+from tests.unit.cnet.points_at_hand import a_baseline, a_point
+
+PAGE = (ROOT / "docs" / "metrics.md").read_text()
+
+DESCRIPTION = "Energy of the weights ÷ energy of the error."
+
+
+@dataclass(frozen=True)
+class WiderPoint(Point):
+    """A point with one more metric."""
+
+    snr_db: float | None = field(
+        default=None,
+        metadata=declare(Metric("decibels", DESCRIPTION, "network", lambda m: m.snr, "rounded", "SNR")),
+    )
+
+
+WIDER = WiderPoint(**{each.name: getattr(a_point(0, 500, 88.0), each.name) for each in fields(Point)}, snr_db=20.25)
+
+
+def test_a_new_metric_appears_in_json() -> None:
+    """And reads back."""
+    assert WIDER.to_json()["snr_db"] == 20.25
+    assert WiderPoint.from_json(json.loads(json.dumps(WIDER.to_metrics()))) == WIDER
+    assert replace(WIDER, snr_db=float("inf")).to_json()["snr_db"] is None
+
+
+def test_a_new_metric_appears_in_the_tables() -> None:
+    """As a column of the CSV, and under its heading in the text."""
+    rows = list(csv.DictReader(io.StringIO(metrics_csv([WIDER]), newline="")))
+    heading, baseline, point = table(a_baseline(), [WIDER]).splitlines()
+
+    assert [row["snr_db"] for row in rows] == ["20.25"]
+    assert heading.split()[-1] == "SNR"
+    assert point.split()[-1] == "20.25"
+    assert baseline.split()[-1] == "4,000"
+
+
+def test_a_new_metric_appears_in_the_schema_of_the_api() -> None:
+    """With its unit and description."""
+    schema = schema_of(WiderPoint, "WiderPoint").model_json_schema()["properties"]["snr_db"]
+
+    assert schema["unit"] == "decibels"
+    assert schema["description"] == DESCRIPTION
+
+
+@dataclass(frozen=True)
+class NoiseResult:
+    """One metric."""
+
+    snr_db: float = field(metadata=WiderPoint.__dataclass_fields__["snr_db"].metadata)
+
+
+def test_a_new_metric_is_computed_and_noted() -> None:
+    """By its own function; the notes have six significant digits of it."""
+    measurement = SimpleNamespace(snr=20.123456789)
+
+    assert compute(NoiseResult, measurement) == NoiseResult(20.123456789)
+    assert compute_notes(NoiseResult, measurement) == {"snr_db": 20.1235}
+    assert compute_notes(NoiseResult, SimpleNamespace(snr=float("inf"))) == {"snr_db": None}
+
+
+RESULTS = [BaselineResult, PartBytes, LayerResult, Point]
+
+
+@pytest.mark.parametrize("result", RESULTS)
+def test_every_field_declares_a_metric(result: type[Any]) -> None:
+    """But the layers of a point, which hold metrics of their own."""
+    declared = [each.name for each in declared_metrics(result)]
+
+    assert declared == [each.name for each in fields(result) if each.name != "layers"]
+    for each in declared_metrics(result):
+        assert each.metric.description.endswith("."), each.name
+
+
+def test_every_metric_of_a_point_is_a_column() -> None:
+    """Those of its parts one by one."""
+    columns = csv_columns()
+
+    for each in declared_metrics(Point):
+        assert each.name in columns or each.name == "bytes"
+    assert {f"bytes_{each.name}" for each in declared_metrics(PartBytes)} <= set(columns)
+
+
+@pytest.mark.parametrize("document", [Results, Metrics])
+def test_every_metric_is_in_the_schemas_of_the_api(document: Any) -> None:
+    """With its description, and with its unit where it has one."""
+    schemas = document.model_json_schema()["$defs"]
+    point = schemas["Point" if document is Results else "DetailedPoint"]
+    pairs = [(Point, point), (BaselineResult, schemas["BaselineResult"]), (PartBytes, schemas["PartBytes"])]
+    for result, schema in [*pairs, *([(LayerResult, schemas["LayerResult"])] if document is Metrics else [])]:
+        for each in declared_metrics(result):
+            shown = schema["properties"][each.name]
+            assert shown["description"] == each.metric.description
+            assert shown.get("unit", "") == each.metric.unit
+
+
+@pytest.mark.parametrize(
+    ("heading", "result"),
+    [("Baseline", BaselineResult), ("Point", Point), ("`bytes`", PartBytes), ("`layers`", LayerResult)],
+)
+def test_the_page_lists_every_metric(heading: str, result: type[Any]) -> None:
+    """docs/metrics.md, in the order of the declarations."""
+    start = PAGE.index(f"## {heading}\n")
+    stop = PAGE.find("\n## ", start + 1)
+    rows = [line for line in PAGE[start : None if stop < 0 else stop].splitlines() if line.startswith("| `")]
+
+    assert rows == [
+        f"| `{each.name}` | {each.metric.unit} | {each.metric.description} | {each.metric.source} |"
+        f" {'yes' if each.metric.noted else ''} |"
+        for each in declared_metrics(result)
+    ]
