@@ -1,9 +1,7 @@
-"""The canonical form returns what was written, its bytes are always the same, and the manifest describes it."""
+"""The canonical form returns what was written, and its bytes are always the same."""
 
 from __future__ import annotations
 
-import json
-import math
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,6 @@ from safetensors.torch import load_file
 from cnet.errors import CheckpointError
 from cnet.formats import read_checkpoint
 from cnet.formats.canonical_file import read_canonical, write_canonical
-from cnet.formats.checkpoint_manifest import CheckpointManifest
 from cnet.weights import Selection, Tensor, Weights
 from tests.unit.cnet.formats.files import saved
 
@@ -85,60 +82,3 @@ def test_a_damaged_canonical_file_is_refused(tmp_path: Path, weights: Weights) -
     (tmp_path / "w").write_bytes((tmp_path / "w").read_bytes()[:-1])
     with pytest.raises(CheckpointError, match="cut off"):
         read_canonical(tmp_path / "w")
-
-
-def test_the_manifest_describes_every_tensor(tmp_path: Path) -> None:
-    """Tied tensors count once; statistics are float64, or null where there are none."""
-    manifest = CheckpointManifest.of(read_checkpoint(saved(tmp_path, VALUE)))
-    rows = {row.name: row for row in manifest.tensors}
-    assert list(rows) == list(VALUE)
-    assert (manifest.parameters, manifest.compressible_parameters) == (3 + 6 + 2 + 1 + 2 + 1 + 4, 6 + 2 + 4)
-    assert manifest.dtypes == {
-        "uint8": 3,
-        "float32": 6,
-        "bfloat16": 2,
-        "int64": 1,
-        "bool": 2,
-        "complex64": 1,
-        "float64": 4,
-    }
-    a = rows["tied.a"]
-    assert (a.shape, a.parameters, a.bytes, a.compressible, a.min, a.max, a.mean, a.zeros) == (
-        *((2, 3), 6, 24, True, 0.0, 5.0, 2.5, 1),
-    )
-    assert a.std == pytest.approx(math.sqrt(35 / 12), rel=1e-15)
-    assert (rows["tied.b"].tied_to, rows["tied.b"].compressible) == ("tied.a", False)
-    assert (rows["bf"].min, rows["bf"].mean) == (-2.0, -0.25)
-    assert rows["n"].max == 2**53 + 1
-    assert (rows["n"].shape, rows["empty"].min, rows["empty"].mean, rows["empty"].std) == ((), None, None, None)
-    assert (rows["flag"].max, rows["flag"].zeros, rows["c"].mean) == (None, 1, None)
-
-
-def test_the_manifest_survives_json(tmp_path: Path) -> None:
-    """Strict JSON, and the same value again."""
-    manifest = CheckpointManifest.of(
-        read_checkpoint(saved(tmp_path, {"module.w": torch.ones(2, 2), "module.0": torch.ones(1)}))
-    )
-    text = manifest.to_json()
-    json.loads(text, parse_constant=lambda constant: pytest.fail(f"{constant} is no JSON"))
-    assert CheckpointManifest.from_json(text) == manifest
-    assert manifest.stripped_prefix == "module."
-    with pytest.raises(CheckpointError):
-        CheckpointManifest.from_json(text[:-2])
-
-
-@pytest.mark.parametrize("value", [1e-3, 3e-5])
-def test_sums_of_many_small_values_are_exact(tmp_path: Path, value: float) -> None:
-    """A sum of as many values in float32 would be wrong in the third digit."""
-    array = np.full(5_000_000, value, np.float32)
-    np.savez(tmp_path / "x.npz", w=array)
-    (row,) = CheckpointManifest.of(read_checkpoint(tmp_path / "x.npz")).tensors
-    assert row.mean == pytest.approx(float(array[0]), rel=1e-14)
-    assert row.std == pytest.approx(0.0, abs=1e-16)
-
-
-def test_statistics_beyond_float64_are_null(tmp_path: Path) -> None:
-    """JSON has no infinity."""
-    np.savez(tmp_path / "x.npz", w=np.array([1.7e308, -1.7e308, 1.7e308]))
-    (row,) = CheckpointManifest.of(read_checkpoint(tmp_path / "x.npz")).tensors
-    assert (row.max, row.std) == (1.7e308, None)
