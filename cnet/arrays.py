@@ -57,7 +57,7 @@ def chunks(
 def release_pages(array: npt.NDArray[np.generic]) -> None:
     """Release the memory that the mapped file of a read-only array takes. It is read from the disk again when needed.
 
-    Arrays that are not part of a mapped file, and writeable arrays, are left alone.
+    ``array`` may have any shape and element type. Nothing happens where it is writeable or not of a mapped file.
     """
     base: Any = None if array.flags.writeable else array
     while base is not None and not isinstance(base, mmap.mmap):
@@ -83,7 +83,7 @@ def take_masked(values: npt.NDArray[ScalarT], mask: npt.NDArray[np.bool_]) -> np
 
 
 def raw_bytes(array: npt.NDArray[Any]) -> memoryview:
-    """The bytes of an array in C order, not copied where the array already lies in C order."""
+    """The bytes of an array of any shape in C order, not copied where it is in C order already."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
