@@ -1,4 +1,4 @@
-"""What tests of the API share: starting it, filling it, talking raw ASGI to it."""
+"""What the tests of the API share: starting it, storing objects, sending raw ASGI messages."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Bench:
         return TestClient(self.app, base_url=base_url, client=(host, 50000))
 
     def leftovers(self) -> list[str]:
-        """What lies in the scratch folder."""
+        """The folders of requests that still exist."""
         root = self.backend.settings.scratch_dir
         return [path.name for path in root.glob("request-*")] if root.exists() else []
 
@@ -139,7 +139,7 @@ def finish(bench: Bench, job: Job, status: Status = Status.SUCCEEDED, **end: Any
 
 
 def add_point(bench: Bench, job: Job, index: int = 0) -> PointRow:
-    """A point of a running job, with a true bundle."""
+    """A point of a running job, with a real bundle."""
     weight = np.array([[0.5, 0.0], [0.0, -1.5]], np.float32)
     bias = Tensor("bias", "float32", np.ones(2, np.float32))
     weights = Weights.select([Tensor("weight", "float32", weight + index), bias])
@@ -180,12 +180,12 @@ def add_baseline(bench: Bench, job: Job) -> None:
 
 @dataclass(frozen=True)
 class RawAnswer:
-    """What came out of a raw ASGI call; ``status`` is None where nothing was sent."""
+    """The response to a raw ASGI call; ``status`` is None where nothing was sent."""
 
     status: int | None
     headers: dict[str, str]
     body: bytes
-    asked: int  # how often the application asked for a piece of the body
+    asked: int  # how often the application asked for a chunk of the body
 
     def json(self) -> Any:
         """The body as JSON."""
@@ -193,9 +193,9 @@ class RawAnswer:
 
 
 def raw(
-    app: FastAPI, method: str, target: str, pieces: Sequence[Message], headers: Sequence[tuple[str, str]] = ()
+    app: FastAPI, method: str, target: str, chunks: Sequence[Message], headers: Sequence[tuple[str, str]] = ()
 ) -> RawAnswer:
-    """Call the application as a server would. After ``pieces`` the client is silent for ever."""
+    """Call the application as an ASGI server would. After ``chunks`` the client sends nothing more."""
     path, _, query = target.partition("?")
     scope = {
         "type": "http",
@@ -213,7 +213,7 @@ def raw(
         "state": {},
     }
     sent: list[Message] = []
-    waiting, asked = list(pieces), 0
+    waiting, asked = list(chunks), 0
 
     async def receive() -> Message:
         nonlocal asked
@@ -235,8 +235,8 @@ def raw(
     return RawAnswer(start_message["status"], answered, body, asked)
 
 
-def piece(data: bytes, *, more: bool = True) -> Message:
-    """A piece of a body."""
+def body_chunk(data: bytes, *, more: bool = True) -> Message:
+    """A chunk of a body."""
     return {"type": "http.request", "body": data, "more_body": more}
 
 

@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 
 def until(condition: Callable[[], Result | None], seconds: float = 60.0, what: str = "the condition") -> Result:
-    """What ``condition`` gives, as soon as that is true; AssertionError after ``seconds``."""
+    """The value of ``condition`` as soon as it is true; AssertionError after ``seconds``."""
     deadline = time.monotonic() + seconds
     while not (result := condition()):
         assert time.monotonic() < deadline, f"{what} did not come true within {seconds} s"
@@ -134,7 +134,7 @@ class Service:
 
     @property
     def lifecycle(self) -> Lifecycle:
-        """Their moves."""
+        """Their state changes."""
         return Lifecycle(self.database)
 
     def start_valkey(self) -> Process:
@@ -207,7 +207,7 @@ class Service:
         return path.read_text() if path.exists() else ""
 
     def worker_log(self) -> str:
-        """What the workers said."""
+        """The log of the workers."""
         path = self.settings.data_dir / "logs" / "worker.log"
         return path.read_text() if path.exists() else ""
 
@@ -233,7 +233,7 @@ class Service:
 
 @contextmanager
 def service(database_url: str = "", **settings: Any) -> Iterator[Service]:
-    """A service on a fresh data folder, with quick reactions; nothing runs yet, and nothing is left of it."""
+    """A service on a new data folder with short timeouts. Nothing runs yet, and all processes end with the test."""
     folder = Path(tempfile.mkdtemp(prefix="cnet-"))  # a short path: it holds a unix socket
     quick = {"reap_seconds": 0.2, "republish_seconds": 2.0, "stop_grace_seconds": 3.0, "threads": 1}
     own = Settings(data_dir=folder, database_url=database_url, **{**quick, **settings})

@@ -1,1 +1,1 @@
-"""The service as its users meet it: processes, HTTP, the command."""
+"""Acceptance tests of the service as users run it: processes, HTTP, the command."""

@@ -1,4 +1,4 @@
-"""One service for all tests of a module that do it no harm."""
+"""One service for all tests of a module that leave it running."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def client(service: Up) -> Iterator[Client]:
 
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
-    """A small net's weights: matrices, biases, an integer."""
+    """The weights of a small network: matrices, biases, an integer."""
     random = np.random.default_rng(3)
     path = tmp_path / "model.pth"
     save_file(

@@ -19,7 +19,7 @@ COMMAND = (sys.executable, "-P", "-m", "app.cli")
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Ours, without settings of the service that the developer may have; one thread a job."""
+    """The environment of the tests without the developer's settings of the service, and one thread for each job."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CNET_")}
     return {**clean, "OMP_NUM_THREADS": "1", "CNET_THREADS": "1", **more}
 
@@ -33,7 +33,7 @@ def cnet(*arguments: str | Path, **variables: str) -> subprocess.CompletedProces
 
 
 def processes_of(folder: Path) -> list[int]:
-    """Ids of the processes that work on a data folder: by environment, or (Valkey's hides it) by working folder."""
+    """Ids of the processes of a data folder, by their environment or, for Valkey, by their working folder."""
     mark = f"CNET_DATA_DIR={folder}".encode()
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
@@ -54,7 +54,7 @@ class Up:
 
     @classmethod
     def start(cls, data: Path, *options: str, python: str = sys.executable, **variables: str) -> Up:
-        """Start it on a free port, by the interpreter ``python``, and wait until it is ready."""
+        """Start the service on a free port with the interpreter ``python``, and wait until it is ready."""
         command = [python, *COMMAND[1:], "up", "--port", "0", "--data", str(data), *options]
         log = data.with_suffix(".stderr")
         log.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ class Up:
         return Client(self.url, api_key)
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
-        """Signal it and wait for its end; its exit code, and what else it wrote to standard output."""
+        """Send a signal and wait for the end. Returns the exit code and the rest of standard output."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         rest, _ = self.process.communicate(timeout=60)

@@ -56,7 +56,7 @@ def test_a_service_and_a_command_make_the_same_bundle(
 
 
 def test_exit_codes_tell_how_a_job_ended(client: Client, service: Up, checkpoint: Path) -> None:
-    """0 succeeded, 1 failed, 3 cancelled, 4 timed out, be it the job or the waiting."""
+    """0 succeeded, 1 failed, 3 cancelled, 4 timed out: the job, or the waiting for it."""
     uploaded = client.upload_checkpoint(checkpoint)["id"]
     endless = {**TINY, "architecture": {"name": "resnet20"}, "baseline": {"epochs": 5000}}
     failing = client.submit(
@@ -124,7 +124,7 @@ def test_inspect_tells_a_bundle_from_a_checkpoint(bundle: Path, checkpoint: Path
 
 
 def test_what_was_compressed_unpacks_to_onnx(bundle: Path, checkpoint: Path, tmp_path: Path) -> None:
-    """Every tensor by its name; a file of the same net lends its graph, and the weights are the same in it."""
+    """Every tensor has its name; with ``--like`` the graph of another file of the network is used."""
     alone, again = tmp_path / "alone.onnx", tmp_path / "again.onnx"
 
     first = cnet("unpack", bundle, "-o", alone, "--json")
@@ -136,8 +136,8 @@ def test_what_was_compressed_unpacks_to_onnx(bundle: Path, checkpoint: Path, tmp
     assert again.read_bytes() == alone.read_bytes()
 
 
-def test_an_onnx_model_is_compressed_in_its_graph(bundle: Path, tmp_path: Path) -> None:
-    """From ONNX to a bundle and back into the graph: other values of the same tensors, nothing else."""
+def test_an_onnx_model_is_compressed_and_unpacked_into_its_graph(bundle: Path, tmp_path: Path) -> None:
+    """Unpacked into the graph of the original, only the values of its tensors differ."""
     model, small, again = tmp_path / "net.onnx", tmp_path / "small.npz", tmp_path / "again.onnx"
     cnet("unpack", bundle, "-o", model)
 
@@ -153,7 +153,7 @@ def test_an_onnx_model_is_compressed_in_its_graph(bundle: Path, tmp_path: Path) 
 
 
 def test_an_unknown_suffix_names_the_known_ones(bundle: Path, tmp_path: Path) -> None:
-    """The remedy is in the sentence."""
+    """The message lists them."""
     done = cnet("unpack", bundle, "-o", tmp_path / "out.h5")
 
     assert done.returncode == 1

@@ -43,7 +43,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def test_the_example_keeps_to_the_style_of_the_project(project: Path) -> None:
-    """Ruff has nothing to say of its modules."""
+    """Ruff finds nothing in its modules."""
     files = [str(project / name) for name in ("powers_of_two.py", "test_powers_of_two.py")]
     for command in (["check", "--ignore", "S101"], ["format", "--check"]):  # tests assert
         ruff = [str(Path(sys.executable).with_name("ruff")), *command, "--config", str(ROOT / "pyproject.toml"), *files]

@@ -1,4 +1,4 @@
-"""``cnet demo``: the whole way, as `make demo` runs it."""
+"""``cnet demo``, as `make demo` runs it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_demo_shows_what_it_promises(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
-    """In mid-training; the exit code says cancelled."""
+    """It is sent during training; the exit code means cancelled."""
     command = [*COMMAND, "demo", "--data", str(tmp_path)]
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -93,7 +93,7 @@ def test_a_checkpoint_of_another_net_is_refused_at_submit(client: Client, checkp
 
 
 def test_a_cancelled_job_ends_and_the_next_one_runs(service: Up, client: Client) -> None:
-    """In mid-training; its runner is gone."""
+    """It is cancelled during training, and its runner has ended."""
     long = {**TINY, "architecture": {"name": "resnet20"}, "training": {"epochs": 500}, "baseline": {"epochs": 0}}
     job = client.submit(long)
     until_phase(client, job["id"], 1)

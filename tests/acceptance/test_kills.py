@@ -1,4 +1,4 @@
-"""A part of a running service is killed in mid-training: it comes back, and the job's bundle is the same."""
+"""A process of the service is killed during training: it is restarted, and the job gives the same bundle."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def undisturbed(up: Up) -> list[str]:
 
 
 def digests(client: Client, job_id: str) -> list[str]:
-    """Of all points, once the job has succeeded."""
+    """The digests of all points, once the job has succeeded."""
     job = client.wait(job_id, timeout=200.0)
     assert job["status"] == "succeeded", job["error"]
     return [point["sha256"] for point in client.results(job_id)["points"]]
 
 
 def kill(up: Up, part: str) -> None:
-    """SIGKILL to the process of the service whose command line has ``part`` in it: the first that was started."""
+    """Send SIGKILL to the first started process of the service whose command line contains ``part``."""
     for pid in processes_of(up.data):
         words = (Path("/proc") / str(pid) / "cmdline").read_bytes().decode().split("\0")
         if any(part in word for word in words):

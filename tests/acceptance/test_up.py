@@ -1,4 +1,4 @@
-"""``cnet up``: how it starts, refuses, ends, and goes on."""
+"""``cnet up``: starting, refusing to start, ending, and resuming."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def test_a_signal_ends_all_of_it(tmp_path: Path, number: signal.Signals) -> None
     assert up.gone()
 
 
-def test_even_a_killed_one_leaves_nothing(tmp_path: Path) -> None:
-    """The kernel ends what it had started."""
+def test_a_killed_service_leaves_no_process(tmp_path: Path) -> None:
+    """The kernel ends the processes that it had started."""
     up = Up.start(tmp_path / "data")
 
     up.stop(signal.SIGKILL)
@@ -58,7 +58,7 @@ def test_a_restart_goes_on_with_the_job_under_way(tmp_path: Path) -> None:
 
 
 def test_a_data_folder_has_one_service(tmp_path: Path) -> None:
-    """A second one is refused, and the first does not mind."""
+    """A second one is refused, and the first is not disturbed."""
     up = Up.start(tmp_path / "data")
 
     second = cnet("up", "--port", "0", "--data", up.data, "--json")
@@ -83,15 +83,15 @@ def test_a_port_in_use_is_refused_before_anything_starts(tmp_path: Path) -> None
 
 
 def test_without_keys_it_serves_this_machine_only(tmp_path: Path) -> None:
-    """The message says how to make one."""
+    """The message says how to create a key."""
     done = cnet("up", "--host", "0.0.0.0", "--port", "0", "--data", tmp_path / "data")  # noqa: S104 - refused
 
     assert done.returncode == 1
     assert "cnet keys create" in done.stderr
 
 
-def test_a_long_path_with_spaces_is_no_obstacle(tmp_path: Path, checkpoint: Path) -> None:
-    """The queue's socket goes elsewhere, the state stays."""
+def test_a_long_path_with_spaces_works(tmp_path: Path, checkpoint: Path) -> None:
+    """The socket of the queue is created elsewhere, because its path would be too long."""
     up = Up.start(tmp_path / ("a long name with spaces " * 5).strip() / "data")
 
     with up.client() as client:

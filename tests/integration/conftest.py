@@ -1,4 +1,4 @@
-"""What the drills share: a small job, and its bundles when nothing disturbs it."""
+"""What the tests share: a small job, and its bundles in an undisturbed run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job that takes no training: the weights of a small net alone."""
+"""A job without training: the weights of a small network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that can die dies in mid-training; the job ends as if nothing had happened."""
+"""Processes are killed during training, one kind in each test; the job ends as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _resumed_epochs(log: str) -> list[int]:
 
 
 def test_a_job_that_nothing_disturbs_ends_with_its_points(running: Service, undisturbed: list[str]) -> None:
-    """It goes through all phases, its progress never falls, and its log can be read."""
+    """It goes through all phases, its progress never decreases, and its log can be read."""
     job = running.submit(TRAINING)
     ended = running.ended(job.id)
     assert (ended.status, ended.attempt, ended.progress, ended.selected) == ("succeeded", 1, 1.0, 0)
@@ -47,7 +47,7 @@ def test_a_job_that_nothing_disturbs_ends_with_its_points(running: Service, undi
 
 
 def test_a_job_survives_a_kill_of_its_runner(running: Service, undisturbed: list[str]) -> None:
-    """It resumes where it was saved, soon, and gives the same bundle."""
+    """It soon resumes from the saved state, and gives the same bundle."""
     job = running.submit(TRAINING)
     running.in_epoch(job.id, 4)
     kill_now(_the_runner(running, job.id))
@@ -110,7 +110,7 @@ def test_jobs_survive_a_kill_of_the_broker(undisturbed: list[str], tmp_path: Pat
 
 
 def test_a_job_whose_message_is_lost_is_sent_again(tmp_path: Path) -> None:
-    """The broker loses all it has before a worker comes."""
+    """The broker loses all messages before a worker is started."""
     with service() as running:
         broker = running.start_valkey()
         job = submit_weights(running, tmp_path)
@@ -137,7 +137,7 @@ def test_a_cancelled_job_ends_soon_and_leaves_no_process(running: Service, tmp_p
 
 
 def test_a_runner_that_does_not_react_is_killed(running: Service) -> None:
-    """A runner that hears no signal ends with its grace."""
+    """A runner that ignores the signal is killed after the grace period."""
     job = running.submit(LONG)
     running.in_epoch(job.id, 1)
     runner = _the_runner(running, job.id)
@@ -157,7 +157,7 @@ def test_a_job_that_reaches_its_time_limit_ends(running: Service) -> None:
 
 
 def test_a_job_that_kills_its_runner_twice_fails_and_blocks_nobody(running: Service, tmp_path: Path) -> None:
-    """Killed twice at the same place, it has failed; the next job runs."""
+    """It fails after two kills without progress, and the next job runs."""
     job = running.submit(LONG)
     first = _the_runner(running, job.id)
     kill_now(first)
@@ -191,7 +191,7 @@ def test_a_worker_that_is_told_to_end_hands_its_job_back(undisturbed: list[str])
 
 
 def test_a_supervisor_that_wakes_up_too_late_changes_nothing(undisturbed: list[str]) -> None:
-    """Its lease has run out and another worker has the job: its runner ends, and the job is the other's."""
+    """Its lease has ended and another worker runs the job, so its own runner ends."""
     with service(lease_seconds=3.0) as running:
         running.start_valkey()
         running.start_worker()

@@ -118,12 +118,12 @@ def problem_response(
 
 def known_problem(request: Request, error: Exception) -> Response | None:
     """The problem for an exception, or None where it is a fault of the server."""
-    ours = known_error(error)
-    status = _status(ours) if ours is not None else None
-    if ours is None or status is None:
+    known = known_error(error)
+    status = _status(known) if known is not None else None
+    if known is None or status is None:
         return None
-    extra, headers = _extra(ours), _headers(ours, status)
-    return problem_response(request, status, ours.code, ours.detail, extra=extra, headers=headers)
+    extra, headers = _extra(known), _headers(known, status)
+    return problem_response(request, status, known.code, known.detail, extra=extra, headers=headers)
 
 
 def known_error(error: Exception) -> ServiceError | CnetError | None:

@@ -1,4 +1,4 @@
-"""Blobs: immutable files, found by the sha256 of their content, written whole."""
+"""Blobs: immutable files, found by the SHA-256 of their content."""
 
 from app.core.blobs.base import BlobStore
 from app.core.blobs.local import LocalBlobs

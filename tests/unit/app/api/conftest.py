@@ -1,4 +1,4 @@
-"""A running API for tests: SQLite in a temporary folder, a queue in memory, the real box."""
+"""A running API for tests: SQLite in a temporary folder, a queue in memory, the real sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may ask for what."""
+"""Authentication and scopes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.api.auth import check_address, is_loopback
 from app.core.errors import ForbiddenError
-from tests.api_bench import Bench, add_job, piece, raw, small_weights
+from tests.api_bench import Bench, add_job, body_chunk, raw, small_weights
 
 
 def bearer(secret: str) -> dict[str, str]:
@@ -41,12 +41,12 @@ def test_foreign_client_is_refused_without_keys(bench: Bench, host: str) -> None
     ],
 )
 def test_foreign_page_is_refused_without_keys(bench: Bench, headers: dict[str, str]) -> None:
-    """A browser's page of another site, or a rebound name, cannot reach a server without keys."""
+    """A browser's page of another site, or a rebound name, is refused by a server without keys."""
     assert bench.client.get("/v1/jobs", headers=headers).status_code == 403
 
 
 def test_own_page_is_served_without_keys(bench: Bench) -> None:
-    """A page that this machine serves may ask."""
+    """A page that this machine serves may send requests."""
     headers = {"Origin": "http://localhost:3000", "Host": "localhost:8000"}
     assert bench.client.get("/v1/jobs", headers=headers).status_code == 200
 
@@ -80,7 +80,7 @@ def test_invalid_credentials_are_refused(bench: Bench, value: str) -> None:
     ],
 )
 def test_scopes_bound_what_a_key_may_do(bench: Bench, scope: str, method: str, status: int) -> None:
-    """A reading key reads; writing is 403 for it (400 here: the request passed and had no JSON)."""
+    """A key with scope read cannot write (403). The 400 means that the request was allowed and had no JSON."""
     _, secret = bench.backend.keys.create("ann", scope)  # type: ignore[arg-type]
     assert bench.client.request(method, "/v1/jobs", headers=bearer(secret)).status_code == status
 
@@ -102,14 +102,14 @@ def test_another_owners_objects_are_not_there(bench: Bench) -> None:
 
 @pytest.mark.parametrize("target", ["/v1/checkpoints", "/v1/datasets", "/v1/jobs", "/v1/nowhere"])
 def test_key_is_checked_before_the_body(bench: Bench, target: str) -> None:
-    """Without a key not one piece of the body is asked for."""
+    """Without a key no byte of the body is read."""
     bench.backend.keys.create("ann")
-    answer = raw(bench.app, "POST", target, [piece(b"x")])
+    answer = raw(bench.app, "POST", target, [body_chunk(b"x")])
     assert (answer.status, answer.asked) == (401, 0)
 
 
 def test_start_is_refused_on_other_addresses_without_keys(bench: Bench) -> None:
-    """Without keys only a loopback address may be listened on."""
+    """Without keys the server listens on loopback addresses only."""
     check_address("127.0.0.1", bench.backend.keys)
     with pytest.raises(ForbiddenError, match="keys create") as caught:
         check_address("0.0.0.0", bench.backend.keys)  # noqa: S104 - that is what is refused
@@ -143,6 +143,6 @@ def test_loopback_addresses(host: str, expected: bool) -> None:
 
 
 @given(st.text())
-def test_any_text_may_be_asked_about(host: str) -> None:
-    """No host name makes the question fail."""
+def test_any_text_is_a_host_name_or_not(host: str) -> None:
+    """No text makes the check raise."""
     assert is_loopback(host) in {True, False}

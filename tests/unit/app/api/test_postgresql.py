@@ -11,7 +11,7 @@ from tests.unit.app.api.http.test_problems import check_problem
 
 @pytest.mark.postgres
 def test_api_on_postgresql(begin: Start, postgres_url: str) -> None:
-    """Uploading, submitting, listing, watching and deleting work on PostgreSQL; hostile text is refused there too."""
+    """Uploads, jobs, lists and deletion work on PostgreSQL; text that it cannot store is refused."""
     bench = begin(database_url=postgres_url)
     made = bench.client.post("/v1/checkpoints?filename=%00a", content=small_weights()).json()
     spec = {"checkpoint": made["id"], "name": "ü", "labels": {'a"b': "v"}}

@@ -19,7 +19,7 @@ from tests.unit.app.core.manual_clock import ManualClock
 
 @pytest.fixture(scope="session")
 def migrated_url(postgres: Cluster) -> str:
-    """A database of PostgreSQL with our tables, for all tests of the session: making one takes a second."""
+    """A database of PostgreSQL with our tables, for all tests of the session, because creating one takes a second."""
     url = postgres.fresh_database()
     database = Database(url)
     migrate.upgrade(database)

@@ -32,7 +32,7 @@ def blobs(tmp_path: Path) -> LocalBlobs:
 
 
 def test_content_is_found_by_its_digest(blobs: LocalBlobs, source: Path) -> None:
-    """What was put is there, whole, read-only."""
+    """The stored file is complete and read-only."""
     assert blobs.put_file(source) == DIGEST == file_sha256(source)
     assert blobs.path(DIGEST).read_bytes() == b"content"
     assert blobs.size(DIGEST) == 7
@@ -41,13 +41,13 @@ def test_content_is_found_by_its_digest(blobs: LocalBlobs, source: Path) -> None
 
 
 def test_same_content_is_stored_once(blobs: LocalBlobs, source: Path) -> None:
-    """Putting again is no error, and nothing new."""
+    """Storing it again is no error and changes nothing."""
     assert blobs.put_file(source) == blobs.put_file(source)
     assert len([path for path in blobs.root.rglob("*") if path.is_file()]) == 1
 
 
 def test_unknown_digest(blobs: LocalBlobs) -> None:
-    """What is not there is NotFoundError; forgetting it is no error."""
+    """Reading unknown content raises NotFoundError; deleting it is no error."""
     with pytest.raises(NotFoundError):
         blobs.path(DIGEST)
     with pytest.raises(NotFoundError):
@@ -57,7 +57,7 @@ def test_unknown_digest(blobs: LocalBlobs) -> None:
 
 
 def test_deleted_content_is_gone(blobs: LocalBlobs, source: Path) -> None:
-    """After deleting it is not there."""
+    """It cannot be read any more."""
     blobs.put_file(source)
     blobs.delete(DIGEST)
     with pytest.raises(NotFoundError):
@@ -68,7 +68,7 @@ def test_deleted_content_is_gone(blobs: LocalBlobs, source: Path) -> None:
 def test_full_disk_leaves_nothing(
     blobs: LocalBlobs, source: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    """No space is StorageFullError, and no piece of the content stays."""
+    """It raises StorageFullError, and no part of the content is left."""
 
     def full(_: int) -> None:
         raise OSError(number, os.strerror(number))
@@ -80,8 +80,8 @@ def test_full_disk_leaves_nothing(
     assert [path for path in blobs.root.rglob("*") if path.is_file()] == []
 
 
-def test_discard_spares_what_is_fresh(blobs: LocalBlobs, source: Path) -> None:
-    """Only what was stored before a time goes; storing again makes it fresh."""
+def test_discard_keeps_recent_content(blobs: LocalBlobs, source: Path) -> None:
+    """Only content that was last stored before the given time is deleted."""
     blobs.put_file(source)
     stored = blobs.path(DIGEST).stat().st_mtime
     assert not blobs.discard(DIGEST, stored - 10)
@@ -92,7 +92,7 @@ def test_discard_spares_what_is_fresh(blobs: LocalBlobs, source: Path) -> None:
         blobs.path(DIGEST)
 
 
-def test_puts_side_by_side(blobs: LocalBlobs, source: Path) -> None:
+def test_concurrent_puts(blobs: LocalBlobs, source: Path) -> None:
     """Many threads may put the same content at once."""
     threads = [threading.Thread(target=blobs.put_file, args=(source,)) for _ in range(8)]
     for thread in threads:

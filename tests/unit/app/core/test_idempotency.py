@@ -17,7 +17,7 @@ ANSWER = Answer(202, {"location": "/x"}, "{}")
 
 
 def claim(keys: IdempotencyKeys, key: str = "k") -> IdempotencyClaim:
-    """The right to answer."""
+    """A claim of the key."""
     begun = keys.begin("ann", key, PRINT, 60)
     assert isinstance(begun, IdempotencyClaim)
     return begun
@@ -56,8 +56,8 @@ def test_request_in_flight_is_waited_for(sqlite: Database, clock: ManualClock) -
     assert keys.begin("ann", "k", PRINT, 60) == ANSWER
 
 
-def test_answer_is_kept_with_what_made_it_true(sqlite: Database, clock: ManualClock) -> None:
-    """Within a caller's transaction the answer is kept where that commits; whoever was overtaken is told."""
+def test_answer_is_stored_in_the_callers_transaction(sqlite: Database, clock: ManualClock) -> None:
+    """It is stored when that transaction commits; a claim that was replaced raises."""
     keys = IdempotencyKeys(sqlite, clock)
     lost = claim(keys)
     clock.pass_time(61)
@@ -80,7 +80,7 @@ def test_abandoned_key_is_free(sqlite: Database) -> None:
 
 
 def test_finished_answer_is_not_abandoned(sqlite: Database) -> None:
-    """What was answered stays."""
+    """A stored answer stays."""
     keys = IdempotencyKeys(sqlite)
     begun = claim(keys)
     keys.finish(begun, ANSWER)
@@ -89,7 +89,7 @@ def test_finished_answer_is_not_abandoned(sqlite: Database) -> None:
 
 
 def test_old_keys_are_forgotten(sqlite: Database, clock: ManualClock) -> None:
-    """After their time keys may be used anew."""
+    """After the retention a key may be used again."""
     keys = IdempotencyKeys(sqlite, clock)
     keys.finish(claim(keys), ANSWER)
     clock.pass_time(100)

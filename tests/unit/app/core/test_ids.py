@@ -12,7 +12,7 @@ from app.core.ids import new_id
 
 @pytest.mark.parametrize("prefix", ["ckpt", "ds", "job", "key"])
 def test_form(prefix: str) -> None:
-    """A prefix, then 26 characters; the API takes it in lists."""
+    """A prefix, then 26 characters, as the API accepts it in lists."""
     made = new_id(prefix)
     assert re.fullmatch(rf"{prefix}_[0-9a-hjkmnp-tv-z]{{26}}", made)
     assert re.fullmatch(ID_PATTERN, made)

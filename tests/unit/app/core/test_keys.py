@@ -60,12 +60,12 @@ def test_keys_are_listed_oldest_first(sqlite: Database) -> None:
     ],
 )
 def test_scopes_include_the_lesser_ones(sqlite: Database, own: Scope, wanted: Scope, allowed: bool) -> None:
-    """Admin may all, write may read, read may only read."""
+    """Scope admin includes write, and write includes read."""
     key, _ = ApiKeys(sqlite).create("ann", own)
     assert key.allows(wanted) is allowed
 
 
-def test_key_without_scopes_may_nothing(sqlite: Database) -> None:
-    """No scope, no right."""
+def test_key_without_scopes_allows_nothing(sqlite: Database) -> None:
+    """Not even reading."""
     key, _ = ApiKeys(sqlite).create("ann")
     assert not ApiKey(key.id, "ann", (), key.created_at, None).allows("read")

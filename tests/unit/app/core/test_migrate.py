@@ -44,7 +44,7 @@ def test_upgrade_again_changes_nothing(database: Database) -> None:
 
 
 def test_empty_database_is_refused(database: Database) -> None:
-    """Without tables the check says what to run."""
+    """Without tables the error says which command to run."""
     with pytest.raises(SchemaVersionError, match="db upgrade"):
         migrate.check(database)
 
@@ -59,7 +59,7 @@ def test_downgrade_leaves_nothing(database: Database) -> None:
     assert inspect(database.engine).get_table_names() == [migrate.VERSION_TABLE]
 
 
-def test_upgrades_side_by_side(database: Database) -> None:
+def test_concurrent_upgrades(database: Database) -> None:
     """Several servers that start at once upgrade once, and all succeed."""
     failures: list[BaseException] = []
 

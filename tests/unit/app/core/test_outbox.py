@@ -1,4 +1,4 @@
-"""Messages reach the queue, now or later, and no queue fills up with them."""
+"""Messages reach the queue, now or later, and do not fill it up."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_messages_are_sent_once_and_in_order(jobs: Jobs, outbox: Outbox, queue: 
     assert queue.sent == ids
 
 
-def test_messages_wait_for_a_broker_that_is_away(jobs: Jobs, outbox: Outbox, queue: MemoryQueue) -> None:
+def test_messages_wait_while_the_broker_is_down(jobs: Jobs, outbox: Outbox, queue: MemoryQueue) -> None:
     """Nothing is raised and nothing is lost."""
     job = new_job(jobs)
     queue.available = False
@@ -79,10 +79,10 @@ def test_jobs_that_wait_for_workers_get_no_more_messages(
     assert len(queue.sent) == 3
 
 
-def test_a_broker_that_is_away_gets_no_more_messages(
+def test_no_messages_are_written_while_the_broker_is_down(
     jobs: Jobs, outbox: Outbox, queue: MemoryQueue, clock: ManualClock
 ) -> None:
-    """They would pile up until it is back."""
+    """They would accumulate until it is back."""
     new_job(jobs)
     outbox.publish()
     queue.available = False

@@ -22,7 +22,7 @@ def test_defaults_are_for_one_machine(tmp_path: Path) -> None:
 
 
 def test_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each field is a variable."""
+    """Each field is read from a variable."""
     monkeypatch.setenv("CNET_DATABASE_URL", "postgresql+psycopg://db/cnet")
     monkeypatch.setenv("CNET_MAX_UPLOAD_BYTES", "1000")
     settings = Settings()
@@ -53,6 +53,6 @@ def test_child_sees_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_settings_do_not_change() -> None:
-    """They are frozen."""
+    """A field cannot be assigned."""
     with pytest.raises(ValidationError):
         Settings().port = 1  # type: ignore[misc]

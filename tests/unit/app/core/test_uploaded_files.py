@@ -20,14 +20,14 @@ def test_object_reads_back_as_made(sqlite: Database, clock: ManualClock) -> None
     assert (made.created_at, made.expires_at) == (clock.now, None)
 
 
-def test_kinds_are_apart(sqlite: Database) -> None:
-    """A checkpoint is no data set."""
+def test_kinds_are_separate(sqlite: Database) -> None:
+    """A checkpoint cannot be read as a data set."""
     made = UploadedFiles.checkpoints(sqlite).create(NEW)
     assert UploadedFiles.datasets(sqlite).get(made.id) is None
 
 
-def test_owners_are_apart(sqlite: Database) -> None:
-    """Another owner finds nothing."""
+def test_owners_are_separate(sqlite: Database) -> None:
+    """Another owner can neither read nor list it."""
     objects = UploadedFiles.datasets(sqlite)
     made = objects.create(NEW)
     assert objects.get(made.id, "ann") == made
@@ -35,7 +35,7 @@ def test_owners_are_apart(sqlite: Database) -> None:
     assert objects.find("bob", 10) == []
 
 
-def test_list_is_newest_first_and_goes_on(sqlite: Database) -> None:
+def test_list_is_newest_first_and_continues(sqlite: Database) -> None:
     """A list continues after an id."""
     objects = UploadedFiles.datasets(sqlite)
     made = sorted((objects.create(NEW).id for _ in range(3)), reverse=True)
@@ -55,6 +55,6 @@ def test_deleted_object_is_not_listed(sqlite: Database, clock: ManualClock) -> N
 
 
 def test_retention_sets_the_end(sqlite: Database, clock: ManualClock) -> None:
-    """With a retention, objects expire so many days after."""
+    """With a retention, objects expire that many days later."""
     made = UploadedFiles.datasets(sqlite, clock, retention_days=1.5).create(NEW)
     assert made.expires_at == clock.now + timedelta(days=1.5)

@@ -1,4 +1,4 @@
-"""Which workers live."""
+"""The workers that are alive."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.unit.app.core.manual_clock import ManualClock
 
 
 def test_a_worker_is_seen_until_it_is_silent(database: Database, clock: ManualClock) -> None:
-    """It is alive for so many seconds after each beat, and its start is that of the first."""
+    """It counts as alive for a number of seconds after each beat; its start is that of the first."""
     workers = Workers(database, clock)
     started = clock()
     workers.beat("w1", ["cpu"], {"cnet": "1"})
@@ -21,7 +21,7 @@ def test_a_worker_is_seen_until_it_is_silent(database: Database, clock: ManualCl
     assert workers.alive(60) == []
 
 
-def test_a_worker_that_ends_is_forgotten(database: Database, clock: ManualClock) -> None:
+def test_a_worker_that_ends_is_deleted(database: Database, clock: ManualClock) -> None:
     """The others stay."""
     workers = Workers(database, clock)
     workers.beat("w1", [], {})
@@ -31,7 +31,7 @@ def test_a_worker_that_ends_is_forgotten(database: Database, clock: ManualClock)
 
 
 def test_silent_workers_are_dropped(database: Database, clock: ManualClock) -> None:
-    """Those that were seen lately stay."""
+    """Those that were seen recently stay."""
     workers = Workers(database, clock)
     workers.beat("w1", [], {})
     clock.pass_time(100)

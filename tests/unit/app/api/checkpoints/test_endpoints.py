@@ -1,4 +1,4 @@
-"""Checkpoints over HTTP, read by the real box."""
+"""Checkpoints over HTTP, read by the real sandbox."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_upload_and_read_back(bench: Bench) -> None:
 
 
 def test_an_onnx_model_is_uploaded(bench: Bench) -> None:
-    """Its format is told, its tensors are its initializers; one whose values lie elsewhere is refused by name."""
+    """Its format is named and its initializers are its tensors. A model with external data is refused."""
     about = number(1, 2) * 2 + number(2, 1) + block(8, b"fc.weight")
     values = block(9, np.array([0, 1, 2, 3], "<f4").tobytes())
     model, lone = (number(1, 8) + block(7, block(5, about + rest)) for rest in (values, number(14, 1)))
@@ -66,8 +66,8 @@ def test_tensors(bench: Bench) -> None:
 
 
 @pytest.mark.real
-def test_torch_checkpoint_of_the_wild(bench: Bench) -> None:
-    """A published torch file with a ``module.`` prefix is read; its prefix is cut off, or not, as asked."""
+def test_published_torch_checkpoint(bench: Bench) -> None:
+    """The prefix ``module.`` of a published file is removed, unless the request says otherwise."""
     body = real_file("checkpoints/resnet32-d509ac18.th").read_bytes()
     made = bench.client.post("/v1/checkpoints", files={"file": ("resnet32.th", body)}).json()
     assert (made["format"], made["stripped_prefix"]) == ("torch", "module.")
@@ -76,7 +76,7 @@ def test_torch_checkpoint_of_the_wild(bench: Bench) -> None:
 
 
 def test_lone_shard_is_refused_by_its_name(bench: Bench) -> None:
-    """A file that is named as one shard of several is not taken for a whole net."""
+    """A file that is named as one shard of several is refused."""
     answer = bench.client.post(
         "/v1/checkpoints", params={"filename": "model-00001-of-00002.safetensors"}, content=b"never read"
     )
@@ -84,7 +84,7 @@ def test_lone_shard_is_refused_by_its_name(bench: Bench) -> None:
 
 
 def test_list_goes_page_by_page(bench: Bench) -> None:
-    """Newest first, a page at a time, each once."""
+    """The pages together list each checkpoint once, newest first."""
     weights = architecture_weights("lenet300_100")
     made = [add_checkpoint(bench, weights).id for _ in range(5)]
     seen, after = [], None
@@ -99,7 +99,7 @@ def test_list_goes_page_by_page(bench: Bench) -> None:
 
 
 def test_delete(bench: Bench) -> None:
-    """A deleted checkpoint is gone from reading and lists."""
+    """A deleted checkpoint can neither be read nor listed."""
     made = add_checkpoint(bench, architecture_weights("lenet300_100"))
     answer = bench.client.delete(f"/v1/checkpoints/{made.id}")
     assert (answer.status_code, answer.content) == (204, b"")

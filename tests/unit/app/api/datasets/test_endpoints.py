@@ -1,4 +1,4 @@
-"""Data sets over HTTP, read by the real box."""
+"""Data sets over HTTP, read by the real sandbox."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def test_upload_and_read_back(bench: Bench) -> None:
     assert bench.client.get("/v1/datasets").json()["data"] == [made]
 
 
-def test_whole_set_is_split_and_said_so(bench: Bench) -> None:
-    """With ``x`` and ``y`` alone a split is made, and a warning says it."""
+def test_a_set_without_test_data_is_split_with_a_warning(bench: Bench) -> None:
+    """Of ``x`` and ``y`` a part becomes test data, and a warning says so."""
     body = npz(x=np.zeros((50, 8, 8), np.uint8), y=np.arange(50) % 5)
     made = bench.client.post("/v1/datasets", content=body).json()
     assert made["splits"] == {"train": 40, "test": 10}
@@ -53,8 +53,8 @@ def test_delete_waits_for_jobs(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("name", DATASETS.names())
-def test_builtin_facts_are_those_of_the_data(name: str) -> None:
-    """Shape and classes of a built-in set are known without loading it, and true."""
+def test_builtin_shape_and_classes_are_those_of_the_data(name: str) -> None:
+    """They are declared, so that the data need not be loaded, and they are correct."""
     builtin = DATASETS.create(name)
     data = builtin.load()
     assert (builtin.input_shape, builtin.classes) == (data.input_shape, data.classes)

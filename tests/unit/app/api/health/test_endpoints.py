@@ -37,7 +37,7 @@ def test_disk_that_is_full(begin: Start) -> None:
 
 
 def test_database_that_has_no_space(bench: Bench) -> None:
-    """A database that cannot be opened because its disk is full is not said to be silent."""
+    """A database that cannot be opened because its disk is full is reported as such."""
 
     def refuse(*_: object) -> None:
         raise no_room_for_the_log_index()
@@ -51,7 +51,7 @@ def test_database_that_has_no_space(bench: Bench) -> None:
 
 
 def test_database_that_is_gone(bench: Bench) -> None:
-    """Without its tables the server is not ready, and requests are refused as such."""
+    """Without its tables the server is not ready, and requests are answered with 503."""
     for file in bench.folder.glob("cnet.db*"):
         file.unlink()
     problem = check_problem(bench.client.get("/readyz"), 503, "not_ready")

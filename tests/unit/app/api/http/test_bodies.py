@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.api_bench import DISCONNECT, Bench, piece, raw, small_weights
+from tests.api_bench import DISCONNECT, Bench, body_chunk, raw, small_weights
 from tests.unit.app.api.conftest import Start
 from tests.unit.app.api.http.test_problems import check_problem
 
@@ -31,23 +31,23 @@ def test_upload_over_the_limit(begin: Start, declared: bool) -> None:
 
 
 def test_json_over_the_limit_without_a_length(begin: Start) -> None:
-    """A chunked JSON body over its limit is 413, too."""
+    """A chunked JSON body over its limit is 413 as well."""
     bench = begin(max_json_bytes=1024)
     check_problem(bench.client.post("/v1/jobs", content=chunked(b" " * 1025, 100)), 413, "too_large")
 
 
 def test_declared_size_is_refused_unread(begin: Start) -> None:
-    """A declared length over the limit is refused before the body is asked for."""
+    """A declared length over the limit is refused before the body is read."""
     bench = begin(max_upload_bytes=1000)
-    answer = raw(bench.app, "POST", "/v1/checkpoints", [piece(b"x")], [("Content-Length", "1001")])
+    answer = raw(bench.app, "POST", "/v1/checkpoints", [body_chunk(b"x")], [("Content-Length", "1001")])
     assert (answer.status, answer.asked) == (413, 0)
 
 
 @pytest.mark.parametrize("target", ["/v1/checkpoints", "/v1/datasets", "/v1/jobs"])
-def test_silent_client(begin: Start, target: str) -> None:
-    """A client that stops in the midst of a body gets 408, and its connection is closed."""
+def test_client_that_stops_sending(begin: Start, target: str) -> None:
+    """It gets 408, and its connection is closed."""
     bench = begin(body_timeout_seconds=0.05)
-    answer = raw(bench.app, "POST", target, [piece(b"{")], [("Content-Length", "100")])
+    answer = raw(bench.app, "POST", target, [body_chunk(b"{")], [("Content-Length", "100")])
     assert (answer.status, answer.json()["code"]) == (408, "request_timeout")
     assert answer.headers["connection"] == "close"
     assert bench.leftovers() == []
@@ -55,8 +55,8 @@ def test_silent_client(begin: Start, target: str) -> None:
 
 @pytest.mark.parametrize("target", ["/v1/checkpoints", "/v1/jobs"])
 def test_client_that_goes_away(bench: Bench, target: str) -> None:
-    """A client that goes away leaves no file, no object, and gets no answer."""
-    answer = raw(bench.app, "POST", target, [piece(b"{"), DISCONNECT], [("Content-Length", "100")])
+    """A closed connection leaves no file and no object."""
+    answer = raw(bench.app, "POST", target, [body_chunk(b"{"), DISCONNECT], [("Content-Length", "100")])
     assert answer.status is None
     assert bench.leftovers() == []
     assert bench.client.get("/v1/checkpoints").json()["data"] == []
@@ -65,12 +65,12 @@ def test_client_that_goes_away(bench: Bench, target: str) -> None:
 def test_no_space_for_an_upload(begin: Start) -> None:
     """An upload that would leave less than the reserve is 507 before it is read."""
     bench = begin(min_free_bytes=2**62)
-    answer = raw(bench.app, "POST", "/v1/checkpoints", [piece(b"x", more=False)])
+    answer = raw(bench.app, "POST", "/v1/checkpoints", [body_chunk(b"x", more=False)])
     assert (answer.status, answer.json()["code"], answer.asked) == (507, "storage_full", 0)
 
 
-def test_space_that_runs_out_meanwhile(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full disk in the midst of an upload is 507, and nothing is left of it."""
+def test_disk_that_fills_up_during_an_upload(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer is 507, and nothing is left of the upload."""
 
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -92,8 +92,8 @@ def test_digest_that_matches_and_one_that_does_not(bench: Bench) -> None:
     assert digest in problem["detail"]
 
 
-def test_large_upload_goes_through_the_buffer(bench: Bench) -> None:
-    """A body of many buffers arrives whole, with its digest."""
+def test_large_upload(bench: Bench) -> None:
+    """A body of many chunks is stored completely, with its digest."""
     body = os.urandom(3 * 2**20 + 17)
     digest = hashlib.sha256(body).hexdigest()
     answer = bench.client.post(f"/v1/checkpoints?sha256={digest}", content=chunked(body, 70_001))
@@ -117,7 +117,7 @@ def test_large_upload_goes_through_the_buffer(bench: Bench) -> None:
     ],
 )
 def test_file_name_is_a_label(bench: Bench, given: str, kept: str | None) -> None:
-    """A hostile file name is cleaned, and names nothing on the server."""
+    """A malicious file name is cleaned, and no file of the server gets it."""
     answer = bench.client.post("/v1/checkpoints", content=small_weights(), params={"filename": given})
     assert answer.status_code == 201, answer.text
     assert answer.json()["filename"] == kept
@@ -125,8 +125,8 @@ def test_file_name_is_a_label(bench: Bench, given: str, kept: str | None) -> Non
     assert content.status_code == 200
 
 
-def test_sweep_removes_only_what_nobody_uses(begin: Start) -> None:
-    """Folders of a server that was killed are removed at the next start; those in use stay."""
+def test_only_abandoned_folders_are_removed(begin: Start) -> None:
+    """The next start removes the folders of a killed server; folders in use stay."""
     from app.api.request_folder import remove_abandoned_folders, request_folder
 
     bench = begin()

@@ -19,7 +19,7 @@ BODY = bytes(range(100))
 
 @pytest.fixture
 def client(tmp_path: Path) -> TestClient:
-    """An application that sends one file of 100 bytes, of which 10 more came after it was measured."""
+    """An application that sends one file of 100 bytes, to which 10 more were added after its size was taken."""
     app = FastAPI()
     path = tmp_path / "file"
     path.write_bytes(BODY + b"0123456789")
@@ -53,8 +53,8 @@ def test_one_range(client: TestClient, header: str, start: int, stop: int) -> No
 
 
 @pytest.mark.parametrize("header", ["bytes=5-1", "bytes=a-b", "items=0-1", "bytes=-", "bytes", "bytes=0-1,4-5", ""])
-def test_range_that_is_none(client: TestClient, header: str) -> None:
-    """What is no single range gives the whole file."""
+def test_malformed_ranges_are_ignored(client: TestClient, header: str) -> None:
+    """What is not a single range returns the whole file."""
     answer = client.get("/file", headers={"Range": header})
     assert (answer.status_code, answer.content) == (200, BODY)
 
@@ -83,7 +83,7 @@ def test_not_modified(client: TestClient, header: str) -> None:
 
 @pytest.mark.parametrize("header", ['"other"', "tag", ""])
 def test_modified(client: TestClient, header: str) -> None:
-    """Another validator is no match."""
+    """Another validator does not match."""
     assert client.get("/file", headers={"If-None-Match": header}).status_code == 200
 
 
@@ -98,11 +98,11 @@ def test_modified(client: TestClient, header: str) -> None:
     ],
 )
 def test_attachment(name: str, expected: str) -> None:
-    """Any name is safe in a header, and kept where headers allow."""
+    """Any name is safe in a header, and unchanged where headers allow it."""
     assert attachment(name) == expected
 
 
-def test_label_drops_what_turns_text_around() -> None:
-    """Invisible characters that could disguise a suffix are dropped."""
+def test_invisible_characters_are_removed_from_file_names() -> None:
+    """They could disguise a suffix."""
     assert label("exe.\u202egnp.txt") == "exe.gnp.txt"
     assert label("\ud800a") == "a"

@@ -55,8 +55,8 @@ def test_other_body_is_refused(bench: Bench) -> None:
         check_problem(bench.client.post(route, json=body, headers=KEY), 422, "idempotency_mismatch")
 
 
-def test_uploads_are_told_apart_by_content(bench: Bench) -> None:
-    """An upload repeated, raw or as a form, is one object; another file under the key is refused."""
+def test_uploads_are_compared_by_content(bench: Bench) -> None:
+    """A repeated upload makes one object, raw or as a form; another file with the same key is refused."""
     body = small_weights()
     first = bench.client.post("/v1/checkpoints", content=body, headers=KEY)
     again = bench.client.post("/v1/checkpoints", files={"file": ("m", body)}, headers=KEY)
@@ -65,8 +65,8 @@ def test_uploads_are_told_apart_by_content(bench: Bench) -> None:
     check_problem(other, 422, "idempotency_mismatch")
 
 
-def test_refusal_is_kept_but_not_one_that_passes(bench: Bench) -> None:
-    """A refusal of the content is the same again; one of the state (409) is asked anew."""
+def test_refusals_are_stored_unless_they_may_pass(bench: Bench) -> None:
+    """A refusal of the content is repeated; one for the state of an object (409) is decided again."""
     bad = bench.client.post("/v1/checkpoints", content=b"junk", headers=KEY)
     again = bench.client.post("/v1/checkpoints", content=b"junk", headers=KEY)
     assert (bad.status_code, again.content) == (422, bad.content)
@@ -132,7 +132,7 @@ def test_what_fails_after_the_commit_makes_no_second_job(begin: Start) -> None:
 
 
 def test_owners_have_their_own_keys(bench: Bench) -> None:
-    """The same key of two owners names two requests."""
+    """Two owners may use the same key for different requests."""
     claim = bench.backend.idempotency.begin("ann", "k-1", "0" * 64, 60)
     assert isinstance(claim, IdempotencyClaim)
     assert bench.client.post("/v1/jobs", json=spec(bench), headers=KEY).status_code == 202

@@ -1,4 +1,4 @@
-"""Multipart uploads: one part ``file``, streamed; everything else is a clear refusal."""
+"""Multipart uploads with one part ``file``; everything else is refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from app.api.http.multipart import FilePart
 from app.core.errors import BadRequestError
-from tests.api_bench import Bench, piece, raw, small_weights
+from tests.api_bench import Bench, body_chunk, raw, small_weights
 from tests.unit.app.api.conftest import Start
 from tests.unit.app.api.http.test_problems import check_problem
 
@@ -25,7 +25,7 @@ def part(data: bytes, name: str = "file", extra: bytes = b"") -> bytes:
 
 
 def test_form_upload(bench: Bench) -> None:
-    """A form with one part is the same as a raw body, and the part's name is the label."""
+    """A form with one part is the same as a raw body, and has the file name of the part."""
     answer = bench.client.post("/v1/checkpoints", files={"file": ("m.npz", small_weights())})
     assert answer.status_code == 201
     assert answer.json()["filename"] == "m.npz"
@@ -34,7 +34,7 @@ def test_form_upload(bench: Bench) -> None:
 
 
 def test_query_overrides_the_part_name(bench: Bench) -> None:
-    """``?filename=`` wins over the form's."""
+    """``?filename=`` replaces the file name in the form."""
     answer = bench.client.post("/v1/checkpoints?filename=other", files={"file": ("m.npz", small_weights())})
     assert answer.json()["filename"] == "other"
 
@@ -56,7 +56,7 @@ BAD: list[tuple[str, bytes, str]] = [
 
 @pytest.mark.parametrize(("body", "says"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
 def test_bad_form(bench: Bench, body: bytes, says: str) -> None:
-    """A form that is not exactly one whole file says so."""
+    """A form that is not exactly one complete file is refused, with the reason."""
     answer = bench.client.post("/v1/checkpoints", content=body, headers={"Content-Type": TYPE})
     problem = check_problem(answer, 400, "bad_multipart")
     assert says in problem["detail"]
@@ -65,7 +65,7 @@ def test_bad_form(bench: Bench, body: bytes, says: str) -> None:
 
 @pytest.mark.parametrize("kind", ["multipart/form-data", f"multipart/form-data; boundary={'b' * 5000}"])
 def test_bad_boundary(bench: Bench, kind: str) -> None:
-    """No boundary, or an absurd one, is refused."""
+    """A missing boundary and one that is too long are refused."""
     answer = bench.client.post("/v1/checkpoints", content=b"x", headers={"Content-Type": kind})
     check_problem(answer, 400, "bad_multipart")
 
@@ -77,7 +77,7 @@ def test_empty_file_in_a_form(bench: Bench) -> None:
 
 
 def test_limit_counts_the_file_not_the_form(begin: Start) -> None:
-    """The limit is on the file's bytes; what the form adds is free."""
+    """The limit applies to the file alone."""
     body = small_weights()
     bench = begin(max_upload_bytes=len(body))
     assert bench.client.post("/v1/checkpoints", files={"file": ("m.npz", body)}).status_code == 201
@@ -86,16 +86,16 @@ def test_limit_counts_the_file_not_the_form(begin: Start) -> None:
 
 
 def test_endless_preamble_is_bounded(begin: Start) -> None:
-    """Bytes outside the file count too, with some slack."""
+    """Bytes outside the file are limited, too."""
     bench = begin(max_upload_bytes=10)
-    pieces = [piece(b"\r\n" * 20_000) for _ in range(3)]
-    answer = raw(bench.app, "POST", "/v1/checkpoints", pieces, [("Content-Type", TYPE)])
+    chunks = [body_chunk(b"\r\n" * 20_000) for _ in range(3)]
+    answer = raw(bench.app, "POST", "/v1/checkpoints", chunks, [("Content-Type", TYPE)])
     assert answer.status in {400, 413}
 
 
 @given(st.binary(max_size=300), st.integers(1, 40))
-def test_any_content_in_any_pieces(data: bytes, size: int) -> None:
-    """The file's bytes come out as they are, however the body is cut."""
+def test_any_content_in_any_chunks(data: bytes, size: int) -> None:
+    """The file is read unchanged, however the body is divided into chunks."""
     body = part(data) + END
     if b"\r\n--BOUND" in data:
         return
@@ -108,7 +108,7 @@ def test_any_content_in_any_pieces(data: bytes, size: int) -> None:
 
 @given(st.binary(max_size=200))
 def test_any_garbage_is_refused_or_read(body: bytes) -> None:
-    """No body makes the parser fail otherwise than by its one error."""
+    """No body makes the parser raise anything but BadRequestError."""
     file = FilePart(TYPE)
     with suppress(BadRequestError):
         file.feed(b"--BOUND\r\n" + body)

@@ -22,6 +22,6 @@ from app.api.http.negotiation import prefers
     ],
 )
 def test_preferred_type(accept: str | None, expected: str) -> None:
-    """The client's wish decides; the first offer where it has none."""
+    """The preference of the client decides; without one the first offer is chosen."""
     headers = [(b"accept", accept.encode())] if accept is not None else []
     assert prefers(Request({"type": "http", "headers": headers}), ("a/x", "b/y")) == expected

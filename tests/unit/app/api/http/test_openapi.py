@@ -6,7 +6,7 @@ from tests.api_bench import Bench
 
 
 def test_documentation(bench: Bench) -> None:
-    """The document names every route once, with a summary, and every reference leads somewhere."""
+    """Every route has an id of its own and a summary, and every reference has a target."""
     assert bench.client.get("/docs").status_code == 200
     document = bench.client.get("/openapi.json").json()
     operations = [row for path in document["paths"].values() for row in path.values()]
@@ -28,7 +28,7 @@ RESULTS = {"BaselineResult", "PartBytes", "Point", "Results", "Metrics"}  # docs
 
 
 def test_every_field_and_parameter_is_described(bench: Bench) -> None:
-    """Except constants, whose value says enough."""
+    """Constants need no description."""
     document = bench.client.get("/openapi.json").json()
     fields = [
         (f"{name}.{field}", schema)

@@ -1,4 +1,4 @@
-"""Every refusal is a problem: its status, its code, its form."""
+"""Every error is a problem document with its status and its code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def no_room_for_the_log_index() -> sqlite3.OperationalError:
 
 
 def check_problem(answer: Any, status: int, code: str) -> dict[str, Any]:
-    """Assert that an answer is this problem, and give its document."""
+    """Assert that an answer is this problem, and return its document."""
     document: dict[str, Any] = answer.json()
     assert (answer.status_code, document["code"], document["status"]) == (status, code, status), document
     assert answer.headers["content-type"] == "application/problem+json"
@@ -93,7 +93,7 @@ REFUSALS: list[tuple[str, str, dict[str, Any], int, str]] = [
 
 @pytest.mark.parametrize(("method", "path", "options", "status", "code"), REFUSALS)
 def test_refusal(bench: Bench, method: str, path: str, options: dict[str, Any], status: int, code: str) -> None:
-    """Each refusal has its status, its code, and the form of a problem."""
+    """Each error has its status, its code, and the form of a problem document."""
     answer = bench.client.request(method, path, **options)
     if method == "HEAD":
         assert answer.status_code == status
@@ -102,7 +102,7 @@ def test_refusal(bench: Bench, method: str, path: str, options: dict[str, Any], 
 
 
 def test_validation_says_where(bench: Bench) -> None:
-    """A problem with parameters lists each place and what is wrong there."""
+    """Each invalid parameter is listed with what is wrong."""
     errors = bench.client.get("/v1/jobs?limit=0&after=%20").json()["errors"]
     assert {tuple(row["loc"]) for row in errors} == {("query", "limit"), ("query", "after")}
     assert all(set(row) == {"loc", "msg"} for row in errors)
@@ -129,8 +129,8 @@ def test_wrong_method_names_the_right_ones(bench: Bench) -> None:
         (OperationalError("SELECT secret", {}, Exception("connection refused")), 503, "unavailable"),
     ],
 )
-def test_fault_is_a_problem_without_insides(bench: Bench, error: Exception, status: int, code: str) -> None:
-    """What nobody foresaw is a problem that tells nothing of its cause."""
+def test_fault_does_not_show_its_cause(bench: Bench, error: Exception, status: int, code: str) -> None:
+    """An unexpected exception is a problem document that says nothing of it."""
 
     def fail() -> None:
         raise error
@@ -144,7 +144,7 @@ def test_fault_is_a_problem_without_insides(bench: Bench, error: Exception, stat
 
 
 def test_request_id_of_the_client_is_kept(bench: Bench) -> None:
-    """A short plain id is kept; any other is replaced."""
+    """A short plain id is used; any other is replaced."""
     assert bench.client.get("/livez", headers={"X-Request-Id": "abc-1"}).headers["x-request-id"] == "abc-1"
     for bad in ("a b", "x" * 65, "é".encode()):
         assert bench.client.get("/livez", headers={"X-Request-Id": bad}).headers["x-request-id"] != bad
@@ -165,8 +165,8 @@ def test_every_status_of_the_table_is_a_refusal() -> None:
         (b'{"a": Infinity}', "Infinity is not a JSON number"),
     ],
 )
-def test_malformed_json_is_told_without_the_decoders_advice(bench: Bench, body: bytes, says: str) -> None:
-    """What and where; never a function to call."""
+def test_malformed_json_is_described_for_users(bench: Bench, body: bytes, says: str) -> None:
+    """The message says what is wrong and where, and names no Python function."""
     detail = bench.client.post("/v1/jobs", content=body).json()["detail"]
     assert says in detail
     assert "sys." not in detail

@@ -33,14 +33,14 @@ BAD_SPECS: list[tuple[dict[str, Any], list[Any], str]] = [
 @pytest.mark.parametrize(("part", "loc", "says"), BAD_SPECS)
 @pytest.mark.parametrize("route", ["/v1/jobs", "/v1/jobs:validate"])
 def test_bad_spec(bench: Bench, route: str, part: dict[str, Any], loc: list[Any], says: str) -> None:
-    """Submitting and validating say the same: where and what; nothing is queued."""
+    """Submitting and validating give the same error, with its place; nothing is queued."""
     problem = check_problem(bench.client.post(route, json={"checkpoint": lenet(bench), **part}), 422, "invalid_spec")
     assert any(row["loc"] == loc and says in row["msg"] for row in problem["errors"]), problem["errors"]
     assert bench.queue.sent == []
 
 
-def test_all_that_is_wrong_is_said_at_once(bench: Bench) -> None:
-    """Every issue of a spec is in one answer."""
+def test_all_mistakes_are_listed_at_once(bench: Bench) -> None:
+    """One answer lists every mistake in a spec."""
     spec = {"checkpoint": 5, "prune": {"name": "magnitude", "sparsity": 2}, "more": 1}
     problem = bench.client.post("/v1/jobs", json=spec).json()
     assert len(problem["errors"]) == 3
@@ -52,8 +52,8 @@ def test_a_spec_within_a_string_is_no_spec(bench: Bench) -> None:
     check_problem(bench.client.post("/v1/jobs", json=text), 422, "invalid_spec")
 
 
-def test_one_refused_value_is_one_fault(bench: Bench) -> None:
-    """A list of which nothing is left is not called too short as well."""
+def test_one_invalid_value_is_one_mistake(bench: Bench) -> None:
+    """A list whose only value is invalid is not called too short as well."""
     spec = {"checkpoint": lenet(bench), "preprocess": {"std": [0]}}
     problem = check_problem(bench.client.post("/v1/jobs", json=spec), 422, "invalid_spec")
     assert [row["loc"] for row in problem["errors"]] == [["preprocess", "std", 0]]
@@ -78,8 +78,8 @@ def test_architecture_that_does_not_match(bench: Bench) -> None:
     assert first.name in problem["mismatched"][0]
 
 
-def test_labels_that_the_net_has_no_class_for(bench: Bench) -> None:
-    """A net of fewer outputs than the data has classes is refused, at submit and validate."""
+def test_labels_without_a_class_in_the_network(bench: Bench) -> None:
+    """A network with fewer outputs than the data has classes is refused, at submission and at validation."""
     made = add_checkpoint(bench, architecture_weights("lenet300_100", classes=5))
     for route in ("/v1/jobs", "/v1/jobs:validate"):
         check_problem(bench.client.post(route, json=digits_job(made.id)), 422, "labels_out_of_range")
@@ -92,8 +92,8 @@ def test_data_set_of_another_shape(bench: Bench) -> None:
     check_problem(bench.client.post("/v1/jobs", json=spec), 422, "architecture_mismatch")
 
 
-def test_images_too_small_for_the_net(bench: Bench) -> None:
-    """A net that the images are too small for is refused when nothing is uploaded, too."""
+def test_images_too_small_for_the_network(bench: Bench) -> None:
+    """They are refused also when no checkpoint is given."""
     body = npz(x=np.zeros((20, 2, 2), np.uint8), y=np.arange(20) % 2)
     data = bench.client.post("/v1/datasets", content=body).json()
     spec = {"architecture": {"name": "lenet5"}, "dataset": data["id"]}
@@ -101,7 +101,7 @@ def test_images_too_small_for_the_net(bench: Bench) -> None:
 
 
 def test_uploaded_data_set_is_used(bench: Bench) -> None:
-    """A job on an uploaded data set names it, so that it cannot be deleted meanwhile."""
+    """A job on an uploaded data set names it, so that it cannot be deleted until the job has ended."""
     data = bench.client.post("/v1/datasets", content=small_dataset()).json()
     spec = {**digits_job(lenet(bench)), "dataset": data["id"]}
     assert bench.client.post("/v1/jobs", json=spec).status_code == 202
@@ -123,13 +123,13 @@ def test_what_is_named_must_be_there(bench: Bench, spec: dict[str, Any]) -> None
 
 
 def test_preprocess_of_other_channels(bench: Bench) -> None:
-    """``preprocess`` has one value, or one a channel."""
+    """``preprocess`` must have one value, or one for each channel."""
     spec = digits_job(lenet(bench), preprocess={"mean": [0.1, 0.2, 0.3], "std": [1]})
     problem = check_problem(bench.client.post("/v1/jobs", json=spec), 422, "invalid_spec")
     assert problem["errors"][0]["loc"] == ["preprocess", "mean"]
 
 
-def test_estimate_of_a_sweep(bench: Bench) -> None:
+def test_estimate_of_several_points(bench: Bench) -> None:
     """Points, epochs and sizes follow from the spec and the checkpoint."""
     spec = digits_job(
         lenet(bench),
@@ -151,14 +151,14 @@ def test_estimate_of_a_sweep(bench: Bench) -> None:
 
 
 def test_sparsity_zero_takes_no_epochs_of_pruning(bench: Bench) -> None:
-    """There is nothing to prune gradually."""
+    """With sparsity 0 there is nothing to prune gradually."""
     prune = {"name": "magnitude", "sparsity": [0.0, 0.9], "gradual": {"epochs": 4}}
     spec = digits_job(lenet(bench), training={"epochs": 4}, prune=prune)
     assert bench.client.post("/v1/jobs:validate", json=spec).json()["estimate"]["epochs"]["prune"] == 4
 
 
 def test_estimate_from_scratch(bench: Bench) -> None:
-    """Without a checkpoint the net's size follows from the architecture, and the baseline's epochs count."""
+    """The architecture decides the size of the network, and the epochs of the baseline count."""
     spec = digits_job(None, "resnet20", training={"epochs": 1}, baseline={"epochs": 7})
     estimate = bench.client.post("/v1/jobs:validate", json=spec).json()["estimate"]
     assert estimate["epochs"]["baseline"] == 7
@@ -166,7 +166,7 @@ def test_estimate_from_scratch(bench: Bench) -> None:
 
 
 def test_validation_warns(bench: Bench) -> None:
-    """Patterns that match nothing, and nets with nothing to compress, are told before the run."""
+    """Patterns that match nothing, and networks with nothing to compress, give a warning."""
     spec: dict[str, Any] = {"checkpoint": lenet(bench), "compressible": {"exclude": ["nothing.*"]}}
     assert "nothing.*" in bench.client.post("/v1/jobs:validate", json=spec).json()["warnings"][0]
     spec["compressible"] = {"exclude": ["*"]}

@@ -65,14 +65,14 @@ def test_spec_is_stored_with_its_defaults(bench: Bench) -> None:
 
 @pytest.mark.parametrize("prune", [None, {"name": "magnitude"}])
 def test_search_stays_a_search(bench: Bench, prune: Any) -> None:
-    """A sparsity that is to be searched for is still open in the stored spec."""
+    """A sparsity that the job searches for is not written into the stored spec."""
     spec = {"checkpoint": lenet(bench), "target": {"min_ratio": 5}, "prune": prune}
     job = bench.client.post("/v1/jobs", json=spec).json()
     assert is_searched(JobSpec.parse(job["spec"]))
 
 
-def test_broker_that_is_down_fails_no_submission(begin: Start) -> None:
-    """The job is kept, and sent by the next one that finds the broker up."""
+def test_submission_succeeds_without_the_broker(begin: Start) -> None:
+    """The job is stored, and sent with the next submission when the broker is back."""
     queue = MemoryQueue()
     bench = begin(queue=queue)
     queue.available = False
@@ -97,7 +97,7 @@ def test_quota(begin: Start) -> None:
 
 
 def ids(answer: Any) -> list[str]:
-    """Of a list of jobs."""
+    """The ids of a list of jobs."""
     return [row["id"] for row in answer.json()["data"]]
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from app.api.jobs.watching import event_stream, wait_for_change
 from app.core.states import Status
-from tests.api_bench import DISCONNECT, Bench, add_job, add_point, claim, finish, piece, raw
+from tests.api_bench import DISCONNECT, Bench, add_job, add_point, body_chunk, claim, finish, raw
 from tests.unit.app.api.http.test_problems import check_problem
 
 
@@ -62,8 +62,8 @@ def test_stream_resumes(bench: Bench, how: str) -> None:
     assert [row["id"] for row in parse(answer.text)] == ["6", "7"]
 
 
-def test_strange_last_event_id_is_none(bench: Bench) -> None:
-    """A ``Last-Event-ID`` that is no number of ours counts as none; a huge one as after all."""
+def test_invalid_last_event_id_is_ignored(bench: Bench) -> None:
+    """A ``Last-Event-ID`` that is not a number is ignored; a huge one is after all events."""
     job_id = ended_job(bench)
     url = f"/v1/jobs/{job_id}/events"
     assert len(parse(bench.client.get(url, headers={"Last-Event-ID": "x"}).text)) == 7
@@ -83,7 +83,7 @@ def test_stream_follows_a_running_job(bench: Bench) -> None:
 
 
 def test_stream_of_a_deleted_job_ends(bench: Bench) -> None:
-    """A stream does not outlive its job."""
+    """The stream of a job ends when the job is deleted."""
     job = claim(bench, add_job(bench))
     answers: list[str] = []
     reader = threading.Thread(target=lambda: answers.append(bench.client.get(f"/v1/jobs/{job.id}/events").text))
@@ -94,7 +94,7 @@ def test_stream_of_a_deleted_job_ends(bench: Bench) -> None:
 
 
 def test_silent_stream_pings(bench: Bench) -> None:
-    """While nothing happens a comment keeps the connection alive."""
+    """While there are no events, a comment keeps the connection alive."""
     job = claim(bench, add_job(bench))
 
     async def until_ping() -> list[bytes]:
@@ -112,7 +112,7 @@ def test_silent_stream_pings(bench: Bench) -> None:
 
 @pytest.mark.parametrize("accept", ["application/json", "application/json, text/event-stream;q=0.5", "application/*"])
 def test_list_of_events(bench: Bench, accept: str) -> None:
-    """With Accept: application/json the events until now are a list."""
+    """With Accept: application/json the answer is a list of the events so far."""
     job_id = ended_job(bench)
     url = f"/v1/jobs/{job_id}/events"
     answer = bench.client.get(url, headers={"Accept": accept}).json()
@@ -125,7 +125,7 @@ def test_list_of_events(bench: Bench, accept: str) -> None:
 
 @pytest.mark.timeout(30)
 def test_wait_answers_at_once_for_an_ended_job(bench: Bench) -> None:
-    """An ended job changes no more."""
+    """A job that has ended does not change any more."""
     job_id = ended_job(bench)
     assert bench.client.get(f"/v1/jobs/{job_id}?wait=60").json()["status"] == "succeeded"
 
@@ -139,7 +139,7 @@ def test_wait_answers_when_the_time_is_up(bench: Bench) -> None:
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("change", ["status", "phase", "end", "delete"])
 def test_wait_answers_at_a_change(bench: Bench, change: str) -> None:
-    """A change of status or phase, or the end of it all, ends the waiting; mere progress does not."""
+    """A change of status or phase ends the waiting; progress alone does not."""
     job = claim(bench, add_job(bench))
     looks = 0
 
@@ -165,9 +165,9 @@ def test_wait_answers_at_a_change(bench: Bench, change: str) -> None:
 
 @pytest.mark.timeout(30)
 def test_wait_ends_with_its_client(bench: Bench) -> None:
-    """Nothing waits for a client that has gone."""
+    """When the client closes the connection, the waiting ends."""
     job = add_job(bench)
-    raw(bench.app, "GET", f"/v1/jobs/{job.id}?wait=60", [piece(b"", more=False), DISCONNECT])
+    raw(bench.app, "GET", f"/v1/jobs/{job.id}?wait=60", [body_chunk(b"", more=False), DISCONNECT])
 
 
 def test_log_is_empty_before_the_start(bench: Bench) -> None:
@@ -180,8 +180,8 @@ def test_log_is_empty_before_the_start(bench: Bench) -> None:
     )
 
 
-def test_log_is_read_on_from_where_one_was(bench: Bench) -> None:
-    """A range gives what came after."""
+def test_log_is_read_by_ranges(bench: Bench) -> None:
+    """A range returns what was added since."""
     job = add_job(bench)
     folder = bench.backend.settings.jobs_dir / job.id
     folder.mkdir(parents=True)

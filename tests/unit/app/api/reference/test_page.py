@@ -1,4 +1,4 @@
-"""The reference page: complete, whole in itself, and nothing but text is made of text."""
+"""The reference page: complete, independent of other files, and safe."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Seen(HTMLParser):
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note what is linked to, loaded, named."""
+        """Record links, loaded files and ids."""
         self.tags.append(tag)
         values = dict(attrs)
         self.ids += [value for name, value in attrs if name == "id" and value]
@@ -44,7 +44,7 @@ class Seen(HTMLParser):
             self.links.append(str(values["href"]))
 
     def handle_data(self, data: str) -> None:
-        """Note the text."""
+        """Record the text."""
         self.text += data
         if self.tags[-1:] == ["pre"]:
             self.commands.append(data)
@@ -58,7 +58,7 @@ def document(bench: Bench) -> dict[str, Any]:
 
 
 def test_the_page_loads_nothing(bench: Bench) -> None:
-    """No script, no style, no picture from anywhere: it is there without a network, and its policy says so."""
+    """It loads no script, style or image, and its security policy forbids them."""
     answer = bench.from_address("10.0.0.7").get("/docs")
     seen = Seen(answer.text)
 
@@ -73,8 +73,8 @@ def test_the_page_loads_nothing(bench: Bench) -> None:
     assert bench.client.get("/redoc").status_code == 404
 
 
-def test_the_page_has_all_there_is(document: dict[str, Any]) -> None:
-    """Each call, parameter, schema and field of the document; and every link leads somewhere."""
+def test_the_page_is_complete(document: dict[str, Any]) -> None:
+    """It shows each operation, parameter, schema and field of the document, and every link has a target."""
     seen = Seen(render(document, BASE))
     calls = [(method, path, row) for path, rows in document["paths"].items() for method, row in rows.items()]
     schemas = document["components"]["schemas"]
@@ -90,7 +90,7 @@ def test_the_page_has_all_there_is(document: dict[str, Any]) -> None:
 
 
 def test_text_stays_text(document: dict[str, Any]) -> None:
-    """Markup in a description, a name or an address is shown, not obeyed."""
+    """Markup in a description, a name or an address is shown as text."""
     hostile = '<script src="//x.example/a.js">&</script>'
     operation = next(iter(document["paths"]["/v1/jobs"].values()))
     operation["summary"] = operation["description"] = hostile
@@ -104,15 +104,15 @@ def test_text_stays_text(document: dict[str, Any]) -> None:
 
 
 def test_the_example_is_a_job_that_can_be_submitted(document: dict[str, Any]) -> None:
-    """It stands in the page as a command, and the library takes it."""
+    """The page shows it as a command, and the library accepts it."""
     assert JobSpec.parse(JOB_EXAMPLE).to_json()["checkpoint"] == "ckpt_1"
     text = Seen(render(document, BASE)).text
     assert '-H "Content-Type: application/json" --data \'{"checkpoint": "ckpt_1"' in text
     assert f"'{BASE}/v1/jobs:validate'" in text
 
 
-def test_no_server_and_no_example_ends_its_quotes(document: dict[str, Any]) -> None:
-    """A command that is copied runs nothing but curl; the name of the server is whatever a request says it is."""
+def test_commands_are_quoted(document: dict[str, Any]) -> None:
+    """A copied command runs only curl, even where the request gave a malicious name for the server."""
     server, job = "http://it's;$(id)", {"name": "it's;$(id)"}
     document["paths"]["/v1/jobs"]["post"]["requestBody"]["content"]["application/json"]["example"] = job
 
@@ -122,8 +122,8 @@ def test_no_server_and_no_example_ends_its_quotes(document: dict[str, Any]) -> N
     assert words[-3:] == ["--data", json.dumps(job), f"{server}/v1/jobs"]
 
 
-def test_the_page_is_whole_behind_a_path(bench: Bench) -> None:
-    """A proxy that serves the API below a path: links and commands lead there."""
+def test_the_page_works_behind_a_path(bench: Bench) -> None:
+    """Where a proxy serves the API below a path, links and commands include it."""
     behind = TestClient(bench.client.app, base_url=BASE, client=("127.0.0.1", 1), root_path="/below")
 
     seen = Seen(behind.get("/below/docs").text)
@@ -148,6 +148,6 @@ def test_the_page_is_whole_behind_a_path(bench: Bench) -> None:
     ],
 )
 def test_types_in_words(schema: dict[str, Any], words: str, bounds: str) -> None:
-    """What a field may be, and its bounds, wherever in the schema they stand."""
+    """The type of a field and its bounds, wherever in the schema they are."""
     assert Seen(text_of(element("p", *kind(schema)))).text.strip() == words
     assert limits(schema) == [bounds]

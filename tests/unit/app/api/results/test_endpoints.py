@@ -1,4 +1,4 @@
-"""Results over HTTP: points, bundles, models, numbers."""
+"""Results over HTTP: points, bundles, models, metrics."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def done(bench: Bench, name: str | None = None, points: int = 2) -> Job:
 
 
 def test_results_grow_while_the_job_runs(bench: Bench) -> None:
-    """Baseline and points are there as soon as they are made; the selection at the end."""
+    """Baseline and points appear as soon as they are made, the selection at the end."""
     job = claim(bench, add_job(bench))
     url = f"/v1/jobs/{job.id}/results"
     assert bench.client.get(url).json() == {"baseline": None, "points": [], "selected": None}
@@ -48,7 +48,7 @@ def test_results_grow_while_the_job_runs(bench: Bench) -> None:
 
 
 def test_point_has_the_contracts_members(bench: Bench) -> None:
-    """A point as the contract has it; its parts add up to its file."""
+    """A point has the members of the HTTP contract, and its parts add up to its file."""
     job = done(bench)
     point = bench.client.get(f"/v1/jobs/{job.id}/results").json()["points"][1]
     assert set(point) >= {
@@ -73,7 +73,7 @@ def test_bundle_headers(bench: Bench) -> None:
         assert "manifest" in members
 
 
-def test_bundle_by_halves(bench: Bench) -> None:
+def test_bundle_in_two_ranges(bench: Bench) -> None:
     """HEAD, ranges and validators work together to resume a download."""
     job = done(bench)
     url = f"/v1/jobs/{job.id}/bundle"
@@ -129,7 +129,7 @@ def test_model_as_safetensors(bench: Bench) -> None:
 
 
 def test_model_as_npz_and_in_parts(bench: Bench) -> None:
-    """The npz form can be had, again the same, and in ranges."""
+    """The npz file is the same at each request, and can be read in ranges."""
     job = done(bench)
     url = f"/v1/jobs/{job.id}/model?format=npz"
     whole = bench.client.get(url)
@@ -161,8 +161,8 @@ def test_a_model_that_is_too_large_for_its_format(bench: Bench, tmp_path: Path) 
     assert caught.value.code == "unsupported_format"
 
 
-def test_decoded_models_do_not_pile_up(bench: Bench) -> None:
-    """Only the last few decoded models are kept."""
+def test_only_the_last_decoded_models_are_cached(bench: Bench) -> None:
+    """Older ones are deleted."""
     job = done(bench, points=7)
     for index in range(7):
         assert bench.client.get(f"/v1/jobs/{job.id}/model?point={index}").status_code == 200
@@ -198,7 +198,7 @@ def test_two_requests_at_once_both_get_the_whole_model(bench: Bench, tmp_path: P
 
 @pytest.mark.parametrize("model_format", ["torch", "exe", "../x"])
 def test_model_in_another_format(bench: Bench, model_format: str) -> None:
-    """A format that is not to be had says which are."""
+    """The error lists the available formats."""
     job = done(bench)
     answer = bench.client.get(f"/v1/jobs/{job.id}/model", params={"format": model_format})
     problem = check_problem(answer, 422, "unsupported_format")
@@ -206,7 +206,7 @@ def test_model_in_another_format(bench: Bench, model_format: str) -> None:
 
 
 def test_metrics(bench: Bench) -> None:
-    """JSON has all numbers and the layers; CSV a row a point."""
+    """JSON has all metrics, also of the layers; CSV has a row for each point."""
     job = done(bench)
     url = f"/v1/jobs/{job.id}/metrics"
     document = bench.client.get(url).json()
@@ -220,7 +220,7 @@ def test_metrics(bench: Bench) -> None:
 
 
 def test_damaged_bundle_is_never_given_as_a_model(bench: Bench) -> None:
-    """A stored bundle that rotted is a fault of the server, not a wrong model."""
+    """A damaged stored bundle is a fault of the server; no wrong model is sent."""
     job = claim(bench, add_job(bench))
     row = add_point(bench, job)
     path = bench.backend.blobs.path(row.blob)

@@ -15,7 +15,7 @@ WRITERS, EACH = 6, 15
 def test_numbers_have_no_gaps_and_commit_in_order_beside_each_other(
     jobs: Jobs, lifecycle: Lifecycle, database: Database
 ) -> None:
-    """Whoever reads on from the last number that was seen misses nothing."""
+    """A reader that resumes after the last number it has seen misses no event."""
     job = lifecycle.claim(new_job(jobs).id, "w1", 60)
     assert job is not None
     start = threading.Barrier(WRITERS + 1)
@@ -47,7 +47,7 @@ def test_numbers_have_no_gaps_and_commit_in_order_beside_each_other(
 
 
 def test_events_of_a_report_keep_their_order(jobs: Jobs, lifecycle: Lifecycle, database: Database) -> None:
-    """They get numbers one after the other."""
+    """They are numbered in their order."""
     job = lifecycle.claim(new_job(jobs).id, "w1", 60)
     assert job is not None
     lifecycle.report(job.id, 1, [("log", {"log": str(number)}) for number in range(5)])
@@ -56,7 +56,7 @@ def test_events_of_a_report_keep_their_order(jobs: Jobs, lifecycle: Lifecycle, d
 
 
 def test_a_read_gives_no_more_than_asked_for(jobs: Jobs, lifecycle: Lifecycle, database: Database) -> None:
-    """The rest comes with the next read."""
+    """The rest follows with the next read."""
     job = new_job(jobs)
     lifecycle.claim(job.id, "w1", 60)
     assert [event.seq for event in JobEvents(database).after(job.id, 0, limit=1)] == [1]
@@ -64,7 +64,7 @@ def test_a_read_gives_no_more_than_asked_for(jobs: Jobs, lifecycle: Lifecycle, d
 
 
 def test_a_point_replaces_that_of_an_earlier_attempt(jobs: Jobs, lifecycle: Lifecycle, database: Database) -> None:
-    """There is one row an index, and an event each time."""
+    """There is one row for each index, and an event each time."""
     job = lifecycle.claim(new_job(jobs).id, "w1", 60)
     assert job is not None
     points = JobPoints(database)

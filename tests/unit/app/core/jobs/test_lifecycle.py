@@ -1,4 +1,4 @@
-"""The moves of a job."""
+"""The state changes of a job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEASE = 60.0
 
 @pytest.fixture
 def running(jobs: Jobs, lifecycle: Lifecycle) -> Job:
-    """A job that a worker holds."""
+    """A running job."""
     job = lifecycle.claim(new_job(jobs).id, "w1", LEASE)
     assert job is not None
     return job
@@ -26,7 +26,7 @@ def running(jobs: Jobs, lifecycle: Lifecycle) -> Job:
 
 @pytest.fixture
 def cancelling(running: Job, jobs: Jobs, lifecycle: Lifecycle) -> Job:
-    """A job that a worker holds and its owner does not want any more."""
+    """A running job whose cancellation was requested."""
     lifecycle.request_cancel(running.id)
     return get(jobs, running.id)
 
@@ -50,19 +50,19 @@ def test_a_claim_takes_a_queued_job(jobs: Jobs, lifecycle: Lifecycle, clock: Man
     assert (job.lease_until - clock()).total_seconds() == LEASE
 
 
-def test_a_claim_fails_where_somebody_was_faster(running: Job, lifecycle: Lifecycle) -> None:
-    """A second message about the same job finds nothing to do."""
+def test_a_job_is_claimed_once(running: Job, lifecycle: Lifecycle) -> None:
+    """A second message about the same job changes nothing."""
     assert lifecycle.claim(running.id, "w2", LEASE) is None
 
 
 @pytest.mark.parametrize("job_id", ["job_unknown", ""])
-def test_a_claim_of_no_job_gives_none(lifecycle: Lifecycle, job_id: str) -> None:
-    """A message may outlive its job."""
+def test_a_claim_of_an_unknown_job_returns_none(lifecycle: Lifecycle, job_id: str) -> None:
+    """The job of a message may be deleted."""
     assert lifecycle.claim(job_id, "w1", LEASE) is None
 
 
 def test_a_deleted_job_is_not_claimed(jobs: Jobs, lifecycle: Lifecycle) -> None:
-    """Nobody wants its result."""
+    """Its result is not needed."""
     job = new_job(jobs)
     jobs.mark_deleted(job.id)
     assert lifecycle.claim(job.id, "w1", LEASE) is None
@@ -72,7 +72,7 @@ def test_a_deleted_job_is_not_claimed(jobs: Jobs, lifecycle: Lifecycle) -> None:
 def test_a_running_job_may_end_in_every_final_status(
     running: Job, jobs: Jobs, lifecycle: Lifecycle, database: Database, status: Status
 ) -> None:
-    """It has an end time then, and no lease."""
+    """It has an end time afterwards, and no lease."""
     assert lifecycle.finish(running.id, 1, End(status, selected=0))
     job = get(jobs, running.id)
     assert (job.status, job.lease_until, job.ended_at is None) == (status, None, False)
@@ -83,14 +83,14 @@ def test_a_running_job_may_end_in_every_final_status(
 def test_a_cancelling_job_may_end_in_every_final_status(
     cancelling: Job, jobs: Jobs, lifecycle: Lifecycle, status: Status
 ) -> None:
-    """What was about to succeed may still do so."""
+    """It may also succeed."""
     assert lifecycle.finish(cancelling.id, 1, End(status))
     assert get(jobs, cancelling.id).status == status
 
 
 @pytest.mark.parametrize("status", sorted(FINAL))
-def test_what_has_ended_moves_no_more(running: Job, jobs: Jobs, lifecycle: Lifecycle, status: Status) -> None:
-    """No move at all changes it."""
+def test_a_job_that_has_ended_does_not_change(running: Job, jobs: Jobs, lifecycle: Lifecycle, status: Status) -> None:
+    """No state change applies to it."""
     lifecycle.finish(running.id, 1, End(status, "code", "detail"))
     ended = get(jobs, running.id)
     assert not lifecycle.finish(running.id, 1, End(Status.SUCCEEDED))
@@ -104,15 +104,17 @@ def test_what_has_ended_moves_no_more(running: Job, jobs: Jobs, lifecycle: Lifec
     assert get(jobs, running.id) == ended
 
 
-def test_what_has_succeeded_is_done_to_the_end(running: Job, jobs: Jobs, lifecycle: Lifecycle) -> None:
-    """Progress is 1, whatever was reported last."""
+def test_progress_of_a_succeeded_job_is_one(running: Job, jobs: Jobs, lifecycle: Lifecycle) -> None:
+    """Whatever was reported last."""
     lifecycle.report(running.id, 1, progress=0.4)
     lifecycle.finish(running.id, 1, End(Status.SUCCEEDED, selected=2))
     job = get(jobs, running.id)
     assert (job.progress, job.selected) == (1.0, 2)
 
 
-def test_an_error_is_kept_and_told(running: Job, jobs: Jobs, lifecycle: Lifecycle, database: Database) -> None:
+def test_an_error_is_stored_and_sent_as_an_event(
+    running: Job, jobs: Jobs, lifecycle: Lifecycle, database: Database
+) -> None:
     """Its code and detail are in the row and in the last event."""
     lifecycle.finish(running.id, 1, End(Status.FAILED, "diverged", "lower the rate"))
     job = get(jobs, running.id)
@@ -122,7 +124,7 @@ def test_an_error_is_kept_and_told(running: Job, jobs: Jobs, lifecycle: Lifecycl
 
 
 def test_a_queued_job_is_cancelled_at_once(jobs: Jobs, lifecycle: Lifecycle, database: Database) -> None:
-    """No worker is needed for that, and none gets it."""
+    """No worker is needed, and none can claim it."""
     job = new_job(jobs)
     cancelled = lifecycle.request_cancel(job.id)
     assert cancelled is not None
@@ -132,15 +134,15 @@ def test_a_queued_job_is_cancelled_at_once(jobs: Jobs, lifecycle: Lifecycle, dat
 
 
 def test_a_running_job_is_cancelling_until_its_worker_ends_it(cancelling: Job, lifecycle: Lifecycle) -> None:
-    """Its worker learns of it with the next renewal."""
+    """Its worker is informed at the next renewal."""
     assert cancelling.status is Status.CANCELLING
     lease = lifecycle.renew(cancelling.id, 1, LEASE)
     assert lease is not None
     assert lease.cancel_requested
 
 
-def test_a_cancellation_may_be_asked_for_twice(cancelling: Job, lifecycle: Lifecycle, database: Database) -> None:
-    """The second time changes and tells nothing."""
+def test_a_cancellation_may_be_requested_twice(cancelling: Job, lifecycle: Lifecycle, database: Database) -> None:
+    """The second request changes nothing and adds no event."""
     again = lifecycle.request_cancel(cancelling.id)
     assert again is not None
     assert again.status is Status.CANCELLING
@@ -150,7 +152,7 @@ def test_a_cancellation_may_be_asked_for_twice(cancelling: Job, lifecycle: Lifec
 def test_a_renewal_moves_the_end_of_the_lease(
     running: Job, jobs: Jobs, lifecycle: Lifecycle, clock: ManualClock
 ) -> None:
-    """It counts from now."""
+    """The new end is counted from the renewal."""
     clock.pass_time(50)
     lease = lifecycle.renew(running.id, 1, LEASE)
     assert lease is not None
@@ -184,7 +186,7 @@ def test_a_report_writes_columns_and_events(running: Job, jobs: Jobs, lifecycle:
 
 
 def test_a_lease_is_over_only_after_its_end(running: Job, lifecycle: Lifecycle, clock: ManualClock) -> None:
-    """Nobody takes a job away from its worker before."""
+    """Until then the job is not recovered."""
     clock.pass_time(LEASE)
     assert lifecycle.get_expired() == []
     assert lifecycle.recover(running, 2) is None
@@ -219,7 +221,7 @@ def test_two_reapers_recover_a_job_once(running: Job, lifecycle: Lifecycle, cloc
 
 
 def test_a_renewal_wins_over_a_reaper(running: Job, lifecycle: Lifecycle, clock: ManualClock) -> None:
-    """The worker was slow but lives: what the reaper read is old."""
+    """The worker was slow but is alive, so the record that the reaper read is outdated."""
     clock.pass_time(LEASE + 1)
     assert lifecycle.renew(running.id, 1, LEASE) is not None
     assert lifecycle.recover(running, 2) is None
@@ -243,7 +245,7 @@ def test_a_job_that_loses_two_workers_at_the_same_place_has_failed(jobs: Jobs, l
 
 
 def test_a_job_that_goes_on_between_losses_has_not_failed(jobs: Jobs, lifecycle: Lifecycle) -> None:
-    """A long job may outlive many machines."""
+    """A long job may lose many workers."""
     job = new_job(jobs)
     for progress in (0.1, 0.100001, 0.2, 0.3):
         assert _lose(jobs, lifecycle, job.id, progress) is Status.QUEUED
@@ -259,20 +261,20 @@ def test_a_lost_job_that_was_cancelled_is_cancelled(cancelling: Job, jobs: Jobs,
 def test_a_recovery_by_an_old_record_does_not_lose_a_cancellation(
     running: Job, jobs: Jobs, lifecycle: Lifecycle
 ) -> None:
-    """The job moved since it was read: the caller has to read it again."""
+    """The job has changed since it was read, so the caller must read it again."""
     lifecycle.request_cancel(running.id)
     assert lifecycle.recover(running, 2, holder=True) is None
     assert get(jobs, running.id).status is Status.CANCELLING
 
 
 def test_a_running_row_without_a_lease_is_lost(running: Job, lifecycle: Lifecycle) -> None:
-    """However that came about, the job does not stay for ever."""
+    """Otherwise the job would stay in that state."""
     lifecycle.report(running.id, 1, lease_until=None)
     assert [job.id for job in lifecycle.get_expired()] == [running.id]
     assert lifecycle.recover(replace(running, lease_until=None), 2) is Status.QUEUED
 
 
-def test_a_job_that_is_handed_back_counts_no_loss(
+def test_handing_a_job_back_counts_no_loss(
     running: Job, jobs: Jobs, lifecycle: Lifecycle, clock: ManualClock, database: Database
 ) -> None:
     """Its running time counts, and there is a message for the next worker."""
@@ -288,7 +290,7 @@ def test_a_job_that_is_handed_back_counts_no_loss(
 
 
 def test_a_job_that_was_cancelled_is_not_handed_back(cancelling: Job, jobs: Jobs, lifecycle: Lifecycle) -> None:
-    """It ends with its worker."""
+    """It ends when its worker does."""
     assert lifecycle.hand_back(cancelling.id, 1) is Status.CANCELLED
     assert get(jobs, cancelling.id).status is Status.CANCELLED
 

@@ -1,4 +1,4 @@
-"""Making and finding jobs."""
+"""Creating and finding jobs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from app.core.states import Status
 from tests.unit.app.core.manual_clock import ManualClock, get, new_job
 
 
-def test_a_new_job_is_queued_and_says_so(jobs: Jobs, database: Database, clock: ManualClock) -> None:
-    """Its row, its message and its first event come together."""
+def test_a_new_job_is_queued(jobs: Jobs, database: Database, clock: ManualClock) -> None:
+    """Its row, its message and its first event are written together."""
     job = new_job(jobs, name="mine", labels={"team": "vision"})
     assert get(jobs, job.id) == job
     assert (job.status, job.progress, job.attempt, job.created_at) == (Status.QUEUED, 0.0, 0, clock())
@@ -19,7 +19,7 @@ def test_a_new_job_is_queued_and_says_so(jobs: Jobs, database: Database, clock: 
 
 
 def test_a_job_is_its_owners_alone(jobs: Jobs) -> None:
-    """Nobody else's id finds it, nor their list."""
+    """Another owner can neither read nor list it."""
     job = new_job(jobs, "ada")
     assert jobs.get(job.id, "ada") is not None
     assert jobs.get(job.id, "bob") is None
@@ -27,7 +27,7 @@ def test_a_job_is_its_owners_alone(jobs: Jobs) -> None:
 
 
 def test_lists_are_newest_first_and_go_on_after_an_id(jobs: Jobs) -> None:
-    """Pages neither overlap nor leave anything out."""
+    """Pages do not overlap and have no gaps."""
     ids = [new_job(jobs).id for _ in range(5)]
     expected = sorted(ids, reverse=True)
     first = [job.id for job in jobs.find("local", JobFilter(), 3)]
@@ -50,7 +50,7 @@ def test_lists_are_filtered(jobs: Jobs, lifecycle: Lifecycle) -> None:
 
 
 def test_a_queue_position_counts_those_before(jobs: Jobs, lifecycle: Lifecycle, clock: ManualClock) -> None:
-    """The first is at 0; a job that runs has none."""
+    """The first job is at 0; a running one has no position."""
     first = new_job(jobs)
     clock.pass_time(1)
     second = new_job(jobs)
@@ -77,7 +77,7 @@ def test_active_jobs_are_counted(jobs: Jobs, lifecycle: Lifecycle) -> None:
 
 
 def test_retention_sets_when_a_job_expires(database: Database, clock: ManualClock) -> None:
-    """So many days after it was made; without retention, never."""
+    """That many days after its creation; without retention, never."""
     kept = new_job(Jobs(database, clock))
     expiring = new_job(Jobs(database, clock, retention_days=2))
     assert kept.expires_at is None
