@@ -1,4 +1,4 @@
-"""The HTTP client: uploads, jobs, events, downloads. Needs neither torch nor the server's packages."""
+"""The HTTP client of a cnet server: uploads, jobs, events, downloads. Needs neither torch nor a server."""
 
 from cnet.client.client import FINAL, Client
 from cnet.client.errors import ApiError, ClientError, UnreachableError, WaitTimeoutError

@@ -6,7 +6,7 @@
         job = client.wait(job["id"])
         client.download(job["id"], Path("model.cnet.npz"))
 
-Documents are those of the HTTP contract, as dictionaries.
+The dictionaries that it takes and returns are the JSON documents of the HTTP API.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import httpx2
 
-from cnet.client.download import fetch
+from cnet.client.download import download_file
 from cnet.client.errors import ApiError, UnreachableError, WaitTimeoutError
 from cnet.client.transport import Call, Transport, retryable
 from cnet.files import file_sha256, read_chunks
@@ -32,17 +32,18 @@ _LONGEST_WAIT = 30  # seconds of one waiting request; the server allows 60
 
 
 class Client:
-    """One server, one key. Usable from one thread at a time; a context manager that closes its connections.
+    """A client of one server with one API key; a context manager that closes its connections at its end.
+
+    It may be used by one thread at a time.
 
     Args:
         server: the server's address.
-        api_key: None for a loopback server without keys.
-        retries: so many times a request is sent again that got no answer, 429 or 5xx.
-        transport: for tests; None: the network.
-        sleep: how to wait between tries; for tests.
+        api_key: None for a server on this machine that asks for no key.
+        retries: how often a request that got no answer, 429 or 5xx is sent again.
+        transport: replaces the network in tests.
+        sleep: waits between attempts; replaced in tests.
 
-    All methods raise ApiError (the server refused) and UnreachableError (it did not answer, after several tries).
-
+    All methods raise ApiError (the server refused) and UnreachableError (it did not answer, after several attempts).
     """
 
     def __init__(
@@ -69,31 +70,31 @@ class Client:
     def upload_checkpoint(
         self, path: Path, *, weights_key: str | None = None, strip_prefix: bool = True
     ) -> dict[str, Any]:
-        """Upload a checkpoint file; the answer is the contract's Checkpoint. Raises also OSError."""
+        """Upload a checkpoint file and return the Checkpoint. Raises OSError where the file cannot be read."""
         params = {"strip_prefix": str(strip_prefix).lower()}
         if weights_key is not None:
             params["weights_key"] = weights_key
         return self._upload("/v1/checkpoints", path, params)
 
     def upload_dataset(self, path: Path) -> dict[str, Any]:
-        """Upload a data set file; the answer is the contract's Dataset. Raises also OSError."""
+        """Upload a data set file and return the Dataset. Raises OSError where the file cannot be read."""
         return self._upload("/v1/datasets", path, {})
 
     def validate(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Check a JobSpec without queueing it; the answer has ``estimate`` and ``warnings``."""
+        """Check a job specification without queueing it; returns ``estimate`` and ``warnings``."""
         return self._post("/v1/jobs:validate", spec)
 
     def submit(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Queue a job; the answer is the contract's Job."""
+        """Queue a job and return it."""
         return self._post("/v1/jobs", spec)
 
     def job(self, job_id: str, *, wait: int = 0) -> dict[str, Any]:
-        """A job as it is now, or after its next change, at most ``wait`` (up to 60) seconds later."""
+        """A job as it is now; with ``wait``, after its next change or after so many seconds (at most 60)."""
         params = {"wait": str(wait)} if wait else {}
         return self._document(Call("GET", _job(job_id), params=params, timeout=60.0 + wait))
 
     def jobs(self, *, status: str | None = None, limit: int = 50) -> list[dict[str, Any]]:
-        """The newest jobs, newest first, at most ``limit``."""
+        """The newest ``limit`` jobs, the newest first; with ``status``, only those in this state."""
         found: list[dict[str, Any]] = []
         params = {"status": status} if status else {}
         while len(found) < limit:
@@ -107,25 +108,26 @@ class Client:
         return found
 
     def wait(self, job_id: str, *, timeout: float | None = None) -> dict[str, Any]:
-        """The job once it has ended, however it ended.
+        """Wait until a job has ended, however it ends, and return it.
 
         Raises:
-            WaitTimeoutError: it had not after ``timeout`` seconds; it goes on.
-
+            WaitTimeoutError: it has not ended after ``timeout`` seconds. It goes on.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         job = self.job(job_id)
         while job["status"] not in FINAL:
             left = _LONGEST_WAIT if deadline is None else deadline - time.monotonic()
             if left <= 0:
-                raise WaitTimeoutError(f"job {job_id} had not ended after {timeout:g} s; it goes on")
+                raise WaitTimeoutError(
+                    f"job {job_id}: it has not ended after {timeout:g} s, and goes on. Wait longer, or cancel it."
+                )
             job = self.job(job_id, wait=max(1, min(int(left), _LONGEST_WAIT)))
         return job
 
     def events(self, job_id: str, *, after: int = 0) -> Iterator[dict[str, Any]]:
-        """The job's events as they happen, from number ``after`` on, until the final status.
+        """The job's events as they happen, those after number ``after``, until the job has ended.
 
-        A connection that breaks is made again where it ended, without a gap and without a repetition.
+        A connection that breaks is made again: no event is lost, and none comes twice.
         """
         last, failures = after, 0
         while True:
@@ -145,28 +147,29 @@ class Client:
             self._transport.sleep(min(0.25 * 2**failures, 10.0))
 
     def logs(self, job_id: str) -> str:
-        """The job's log, for people."""
+        """The job's log as text."""
         return self._transport.send(Call("GET", f"{_job(job_id)}/logs")).text
 
     def results(self, job_id: str) -> dict[str, Any]:
-        """``{"baseline", "points", "selected"}``."""
+        """The results of a job: ``{"baseline", "points", "selected"}``."""
         return self._document(Call("GET", f"{_job(job_id)}/results"))
 
     def cancel(self, job_id: str) -> dict[str, Any]:
-        """Ask a job to end. Raises ApiError (409) where it has."""
+        """Ask a job to end. Raises ApiError (409) where it has ended."""
         return self._post(f"{_job(job_id)}/cancel", None)
 
     def download(self, job_id: str, path: Path, *, point: int | None = None) -> str:
-        """Write a point's bundle (default: the selected one's) to ``path``, whole or not at all.
+        """Write the bundle of a point, or of the selected one, to ``path``, completely or not at all.
 
         Returns:
-            The file's sha256 in hex, which was checked against what the server says.
+            the SHA-256 of the file in hex, equal to the one that the server sent.
 
-        Raises also OSError.
-
+        Raises:
+            ClientError: (``digest_mismatch``) the content arrived changed.
+            OSError: the file cannot be written.
         """
         params = {} if point is None else {"point": str(point)}
-        return fetch(self._transport, Call("GET", f"{_job(job_id)}/bundle", params=params, timeout=300.0), path)
+        return download_file(self._transport, Call("GET", f"{_job(job_id)}/bundle", params=params, timeout=300.0), path)
 
     def _upload(self, route: str, path: Path, params: dict[str, str]) -> dict[str, Any]:
         call = Call(
@@ -179,7 +182,7 @@ class Client:
                 "Idempotency-Key": str(uuid.uuid4()),
             },
             body=lambda: _chunks(path),
-            timeout=660.0,  # the server reads the file in its box before it answers
+            timeout=660.0,  # the server parses the file in its sandbox before it answers
         )
         return self._document(call)
 
@@ -190,7 +193,9 @@ class Client:
     def _document(self, call: Call) -> dict[str, Any]:
         document = self._transport.json(call)
         if not isinstance(document, dict):
-            raise UnreachableError(f"what answers at {self._transport.server} is no cnet server")
+            raise UnreachableError(
+                f"server {self._transport.server}: its answer is not that of a cnet server. Check the address."
+            )
         return document
 
     def _events_once(self, job_id: str, last: int) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A download that ends whole and right, or leaves nothing: parts fetched by Range, digest checked, then renamed."""
+"""Downloads that go on where a connection broke, and whose digest is checked before the file appears."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from cnet.client.errors import ApiError, ClientError, UnreachableError
 from cnet.client.transport import Call, Transport, retryable
 from cnet.files import atomic_write, file_sha256
 
-_TRIES = 6
+_MOST_ATTEMPTS = 6
 
 
-def fetch(transport: Transport, call: Call, path: Path) -> str:
-    """Write what ``call`` answers to ``path`` and return its sha256 in hex.
+def download_file(transport: Transport, call: Call, path: Path) -> str:
+    """Write the answer to ``call`` to ``path``, completely or not at all, and return its SHA-256 in hex.
 
-    A connection that breaks goes on at the byte where it ended, as long as the server still has the same content.
+    After a broken connection the download goes on at the byte where it ended, unless the content has changed.
 
     Raises:
-        ClientError: ``digest_mismatch``, what arrived is not what the server promised.
-        ApiError, UnreachableError, OSError: as usual.
-
+        ClientError: (``digest_mismatch``) the content is not the one whose digest the server sent.
+        ApiError, UnreachableError: the server refused, or did not answer.
+        OSError: the file cannot be written.
     """
     with atomic_write(path) as file:
         promised = _receive(transport, call, file)
         digest = file_sha256(file)
         if promised is not None and promised != digest:
             raise ClientError(
-                "what arrived is not what the server sent (its digest differs); download it again",
+                f"{path.name}: its SHA-256 is {digest}, and the server sent a file with {promised}. Download it again.",
                 code="digest_mismatch",
             )
     return digest
 
 
 def _receive(transport: Transport, call: Call, file: IO[bytes]) -> str | None:
-    """Fill ``file``; returns the promised digest."""
+    """Write the answer to ``file``; returns the digest that the server sent, or None."""
     etag: str | None = None
-    for attempt in range(_TRIES):
+    for attempt in range(_MOST_ATTEMPTS):
         try:
             with transport.stream(_from(call, file.tell(), etag)) as response:
                 if response.status_code != 206:
@@ -50,23 +50,23 @@ def _receive(transport: Transport, call: Call, file: IO[bytes]) -> str | None:
                 etag = response.headers.get("ETag")
                 for chunk in response.iter_bytes():
                     file.write(chunk)
-                return _promised(response)
+                return _digest_header(response)
         except (ApiError, UnreachableError) as error:
-            if attempt == _TRIES - 1 or not retryable(error):
+            if attempt == _MOST_ATTEMPTS - 1 or not retryable(error):
                 raise
             transport.sleep(0.25 * 2**attempt)
     raise AssertionError("unreachable")  # pragma: no cover
 
 
 def _from(call: Call, start: int, etag: str | None) -> Call:
-    """The call for the bytes from ``start`` on; the whole, where the content has changed meanwhile."""
+    """The call for the bytes from ``start`` on; for all bytes where the content has changed since ``etag``."""
     headers = {**call.headers, "Accept-Encoding": "identity"}
     if start and etag:
         headers |= {"Range": f"bytes={start}-", "If-Range": etag}
     return replace(call, headers=headers)
 
 
-def _promised(response: httpx2.Response) -> str | None:
-    """The sha256 of the whole content that ``Repr-Digest`` (RFC 9530) names, in hex."""
+def _digest_header(response: httpx2.Response) -> str | None:
+    """The SHA-256 of the complete content in hex, from ``Repr-Digest`` (RFC 9530)."""
     found = re.search(r"sha-256=:([A-Za-z0-9+/=]+):", response.headers.get("Repr-Digest", ""))
     return base64.b64decode(found[1]).hex() if found else None

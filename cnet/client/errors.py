@@ -1,10 +1,10 @@
-"""What can go wrong between a client and a server.
+"""Errors between a client and a server.
 
 CnetError
 └── ClientError
     ├── ApiError            the server answered with a problem
     ├── UnreachableError    the server did not answer, or the connection broke too often
-    └── WaitTimeoutError    a job had not ended in the time that the caller gave
+    └── WaitTimeoutError    a job has not ended in the time that the caller gave
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ class ApiError(ClientError):
     Attributes:
         status: HTTP status.
         code: the problem's stable code.
-        detail: what is wrong and what to do, in the server's words.
-        issues: what is wrong with the request, item by item, where the server said so.
-        request_id: the server's name for the request, for its operator.
-        document: the whole problem.
-
+        detail: what is wrong and what to do, as the server says it.
+        issues: each fault of the request, where the server lists them.
+        request_id: identifies the request in the server's log.
+        document: the complete problem document.
     """
 
     def __init__(self, status: int, document: dict[str, Any]) -> None:
-        detail = str(document.get("detail") or document.get("title") or f"the server answered {status}")
+        detail = str(
+            document.get("detail")
+            or document.get("title")
+            or f"server: it answered with status {status} and no reason. Try again later."
+        )
         super().__init__(detail, code=str(document.get("code") or f"http_{status}"))
         self.status = status
         self.issues = tuple(_issue(row) for row in document.get("errors") or ())
@@ -49,7 +52,7 @@ class UnreachableError(ClientError):
 
 
 class WaitTimeoutError(ClientError):
-    """The job had not ended in the time given; it goes on."""
+    """The job has not ended in the time given. It goes on."""
 
     default_code = "wait_timeout"
 

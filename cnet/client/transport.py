@@ -1,4 +1,4 @@
-"""Requests with retries: what a flaky network and a busy server ask of a client."""
+"""Requests that are sent again after network faults and while the server is busy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Body = Callable[[], Iterator[bytes]]
 
 @dataclass(frozen=True)
 class Call:
-    """One request that may be sent several times. ``body`` makes the stream of bytes anew for each try."""
+    """A request that may be sent several times; ``body`` makes its stream of bytes again for each attempt."""
 
     method: str
     path: str
@@ -35,17 +35,19 @@ class Call:
 class Transport:
     """Sends calls to one server.
 
-    A call that found no server, lost its connection, or was answered 429 or 5xx is sent again, after the time that
-    ``Retry-After`` names or a doubling pause. That is safe: GET changes nothing, and each POST carries an
+    A call that reached no server, lost its connection, or got the answer 429 or 5xx is sent again, after the time in
+    ``Retry-After`` or after a pause that doubles. That is safe: GET changes nothing, and each POST has an
     ``Idempotency-Key``.
 
     Args:
         server: the server's address, such as ``http://127.0.0.1:8000``.
-        api_key: sent as bearer token; None for a loopback server without keys.
-        retries: so many times a call is sent again.
-        transport: for tests; None: the network.
-        sleep: how to wait; for tests.
+        api_key: sent as bearer token; None for a server on this machine that asks for no key.
+        retries: how often a call is sent again.
+        transport: replaces the network in tests.
+        sleep: waits between attempts; replaced in tests.
 
+    Raises:
+        UnreachableError: ``server`` is no address.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class Transport:
         self._retries = retries
         self.sleep = sleep
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        # a proxy from the environment cannot reach this machine's loopback
+        # a proxy that the environment names cannot reach this machine's own addresses
         loopback = _is_loopback(_checked(self.server).host)
         self._http = httpx2.Client(base_url=self.server, headers=headers, transport=transport, trust_env=not loopback)
 
@@ -70,15 +72,17 @@ class Transport:
         self._http.close()
 
     def json(self, call: Call) -> Any:
-        """The answer's JSON. Raises ApiError, UnreachableError."""
+        """The JSON of the answer. Raises ApiError, UnreachableError."""
         response = self.send(call)
         try:
             return response.json()
         except ValueError as error:
-            raise UnreachableError(f"what answers at {self.server} is no cnet server: it sent no JSON") from error
+            raise UnreachableError(
+                f"server {self.server}: the answer is no JSON, so this is no cnet server. Check the address."
+            ) from error
 
     def send(self, call: Call) -> httpx2.Response:
-        """The whole answer, 2xx or 3xx. Raises ApiError, UnreachableError."""
+        """The complete answer, with status 2xx or 3xx. Raises ApiError, UnreachableError."""
         for attempt in range(self._retries + 1):
             try:
                 with self.stream(call) as response:
@@ -92,7 +96,7 @@ class Transport:
 
     @contextmanager
     def stream(self, call: Call) -> Iterator[httpx2.Response]:
-        """The answer while it arrives, sent once. Raises ApiError, UnreachableError (also from within the block)."""
+        """The answer while it arrives; the call is sent once. Raises ApiError, UnreachableError, in the block too."""
         try:
             with self._http.stream(
                 call.method,
@@ -109,14 +113,16 @@ class Transport:
                 yield response
         except (httpx2.TransportError, httpx2.StreamError) as error:
             raise UnreachableError(
-                f"the server at {self.server} does not answer: is it running, and is the address right?"
+                f"server {self.server}: it does not answer. Check that it is running, and its address."
             ) from error
         except httpx2.DecodingError as error:
-            raise UnreachableError(f"what answers at {self.server} is no cnet server") from error
+            raise UnreachableError(
+                f"server {self.server}: the answer cannot be decoded, so this is no cnet server. Check the address."
+            ) from error
 
 
 def retryable(error: ApiError | UnreachableError) -> bool:
-    """Whether the same call may go through later."""
+    """Whether the same call may succeed later."""
     if isinstance(error, ApiError):
         busy = error.status == 409 and "retry_after" in error.document
         return error.status in _RETRIED or busy
@@ -150,7 +156,7 @@ def _checked(server: str) -> httpx2.URL:
     return url
 
 
-_NO_ADDRESS = "{!r} is no address of a server; write it like http://HOST:PORT"
+_NO_ADDRESS = "server {!r}: this is no address. Write it like http://HOST:PORT."
 
 
 def _is_loopback(host: str) -> bool:
