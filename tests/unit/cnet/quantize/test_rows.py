@@ -35,8 +35,8 @@ def test_step_sizes_have_few_bits_and_finite_multiples(dtype: type, scale: float
     keep = rng.random(2000) < 0.6
     symbols = QUANTIZERS.create("uniform", bits=4, scope="channel").symbols(vector, keep, 16, [(40, 50)])
 
-    assert isinstance(symbols.local, Scales)
-    mantissas = np.frexp(symbols.local.factors.astype(np.float64))[0] * 2**9
+    assert isinstance(symbols.reconstruction, Scales)
+    mantissas = np.frexp(symbols.reconstruction.factors.astype(np.float64))[0] * 2**9
     if scale == 1.0:
         np.testing.assert_array_equal(mantissas, np.rint(mantissas))
     decoded = symbols.vector()
@@ -49,5 +49,5 @@ def test_a_row_that_keeps_nothing_has_a_step_size_of_one() -> None:
     keep = np.array([True] * 4 + [False] * 4)
     symbols = QUANTIZERS.create("binary", scope="channel").symbols(np.float32(np.arange(1, 9)), keep, None, [(2, 4)])
 
-    assert isinstance(symbols.local, Scales)
-    assert symbols.local.factors.tolist() == [2.5, 1.0]
+    assert isinstance(symbols.reconstruction, Scales)
+    assert symbols.reconstruction.factors.tolist() == [2.5, 1.0]
