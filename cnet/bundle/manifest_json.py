@@ -7,8 +7,9 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue
 
+from cnet.bundle.container.errors import reason
 from cnet.bundle.manifest import (
     STREAMS,
     Digest,
@@ -134,12 +135,8 @@ def parse(text: bytes) -> Manifest:
             return separate.manifest(separate.tensors, SeparateLayout(members=separate.members))
         joined = _JoinedDocument.model_validate_json(text)
         return joined.manifest(joined.columns(), joined.layout())
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise _invalid(f"{where}: {first['msg']}") from error
     except (ValueError, RecursionError) as error:
-        raise _invalid(str(error)) from error
+        raise _invalid(reason(error)) from error
 
 
 def to_json(manifest: Manifest) -> bytes:

@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from cnet.bundle.container.errors import reason
 from cnet.documents import StrictDocument
 from cnet.errors import BundleError
 
@@ -98,7 +99,7 @@ def unpack_notes(packed: str) -> Notes:
     try:
         return Notes.model_validate(json.loads(text, parse_constant=_refuse_constant))
     except (ValueError, RecursionError) as error:
-        raise _refused(f"they are not metrics and extra: {error}") from error
+        raise _refused(f"they are not metrics and extra ({reason(error)})") from error
 
 
 def _refuse_constant(constant: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from cnet.arrays import release_pages
 from cnet.bundle.container import DIGEST_CHUNK, ContainerReader, ContainerWriter
+from cnet.bundle.container.errors import reason
 from cnet.bundle.contents import contents_of
 from cnet.bundle.manifest import STREAMS, JoinedLayout, Manifest, PackingEntry, columns_of, products_of, ties_of
 from cnet.bundle.manifest_json import parse, to_json
@@ -201,4 +202,6 @@ def _manifest(weights: Weights, encoder: Encoder, header: Mapping[str, Any], **l
     try:
         return Manifest.model_validate(document)
     except ValueError as error:
-        raise BundleError(f"bundle: these weights cannot be written, {error}. Change the checkpoint.") from error
+        raise BundleError(
+            f"bundle: these weights cannot be written ({reason(error)}). Change the checkpoint."
+        ) from error

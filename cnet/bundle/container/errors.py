@@ -1,6 +1,8 @@
-"""The two ways in which a bundle can be wrong, as errors that say what to do."""
+"""The errors of bundles that are damaged or forged; each says what to do."""
 
 from __future__ import annotations
+
+from pydantic import ValidationError
 
 from cnet.errors import BundleError
 
@@ -13,3 +15,12 @@ def damaged(what: str) -> BundleError:
 def inconsistent(what: str) -> BundleError:
     """The error for a bundle whose parts cannot belong together, such as ``the digests are too few``."""
     return BundleError(f"bundle: {what}. Ask whoever made the file for another one.")
+
+
+def reason(error: Exception) -> str:
+    """What is wrong, on one line: of the faults of a document the first, with its place."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg']}" if where else str(first["msg"])

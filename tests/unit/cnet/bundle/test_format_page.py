@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import re
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,14 @@ def test_the_page_prints_code_that_decodes() -> None:
 
         assert names["notes"] == {"metrics": metrics, "extra": extra}
     assert decoder == TEN_LINES
+
+
+def test_the_page_names_files_and_modules_that_exist() -> None:
+    """Where the encoders and the packing of tensors are specified."""
+    for path in re.findall(r"`(cnet/[\w/.]+)`", PAGE):
+        assert (ROOT / path).exists(), path
+    for module in re.findall(r"`(cnet\.coding[\w.]+)`", PAGE):
+        assert importlib.import_module(module).__doc__
 
 
 def test_the_page_specifies_the_version_that_is_written() -> None:

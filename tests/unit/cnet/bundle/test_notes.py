@@ -96,7 +96,18 @@ def test_few_bytes_make_no_large_notes() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [b"", b"{", b"[]", b"null", b'{"metrics":3}', b'{"more":{}}', b'{"metrics":{"x":NaN}}', b"[" * 100_000, b"\xff"],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'{"metrics":3}',
+        b'{"more":{}}',
+        b'{"metrics":{"x":NaN}}',
+        b'{"metrics":{"x":1e999}}',
+        b"[" * 100_000,
+        b"\xff",
+    ],
 )
 def test_notes_of_another_form_are_refused(text: bytes) -> None:
     """They are one object with metrics and extra, in strict JSON."""
