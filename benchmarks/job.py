@@ -44,7 +44,7 @@ def dataset(images: int) -> Dataset:
     y = np.arange(images, dtype=np.int64) % 10
     x = (patterns[y] + rng.integers(0, 130, (images, 3, 32, 32))).astype(np.uint8)
     cut = images - images // 5
-    return Dataset(x[:cut], y[:cut], x[cut:], y[cut:])
+    return Dataset.of_arrays(x[:cut], y[:cut], x[cut:], y[cut:])
 
 
 def spec(options: argparse.Namespace) -> JobSpec:
@@ -83,7 +83,7 @@ def main(arguments: list[str]) -> None:
         open_bundle(outcome.bundles[0]).verify()
     watch.phase("end")
     point = outcome.points[0]
-    images = f"{len(data.y_train)} images of 3x32x32"
+    images = f"{len(data.train)} images of 3x32x32"
     print(f"{options.architecture}, {images}, batch {options.batch_size}, {options.precision}\n")
     print(f"accuracy {outcome.baseline.accuracy} -> {point.accuracy}")
     print(f"sparsity {point.sparsity:.4f}, ratio {point.ratio:.1f}")

@@ -58,7 +58,7 @@ def read_csv(path: Path) -> Dataset:
     images, labels = rows[:, :-1].astype(np.uint8).reshape(-1, 1, _SIDE, _SIDE), rows[:, -1]
     order = np.random.default_rng(0).permutation(len(rows))
     test, train = order[: len(rows) // 5], order[len(rows) // 5 :]
-    return Dataset(images[train], labels[train], images[test], labels[test])
+    return Dataset.of_arrays(images[train], labels[train], images[test], labels[test])
 
 
 def spec(options: argparse.Namespace, seed: int) -> JobSpec:
@@ -115,7 +115,7 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     data = DATASETS.create("digits").load() if options.csv is None else read_csv(options.csv)
     candidates = len(CandidateGrid.of(spec(options, 0)).candidates)
-    print(f"{options.architecture}, {len(data.y_train)} images, drop {options.drop}, {candidates} candidates\n")
+    print(f"{options.architecture}, {len(data.train)} images, drop {options.drop}, {candidates} candidates\n")
     print("| seed | way | evaluations | sparsities trained | bytes | points lost | selected | seconds |")
     print("|---|---|---|---|---|---|---|---|")
     for seed in options.seeds:

@@ -228,7 +228,7 @@ def _trainer(options: argparse.Namespace, log: LogLines) -> Trainer:
         device=options.device,
         precision=options.precision,
     )
-    dataset = Dataset(x, y, x[:16], y[:16])
+    dataset = Dataset.of_arrays(x, y, x[:16], y[:16])
     network = ArchitectureBuilder.for_dataset(ARCHITECTURES.create(options.architecture), dataset)
     recorder = cuda_graph_recorder if options.replay else no_recorder
     return Trainer(network, dataset, training, observer=log, graph_recorder=recorder)

@@ -25,7 +25,7 @@ def small_dataset(images: int = 64, *, channels: int = 1, side: int = 8, classes
         start = label * side // classes
         x[row, :, start : start + max(side // classes, 1)] += 120
     half = images // 2
-    return Dataset(x[:half], y[:half], x[half:], y[half:])
+    return Dataset.of_arrays(x[:half], y[:half], x[half:], y[half:])
 
 
 def small_training(**given: Any) -> Training:

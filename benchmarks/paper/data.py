@@ -56,7 +56,7 @@ def _fashion_mnist(folder: Path | None) -> Source:
     x_train, x_test = (_idx(folder_path / f"{part}-images-idx3-ubyte.gz") for part in ("train", "t10k"))
     y_train, y_test = (_idx(folder_path / f"{part}-labels-idx1-ubyte.gz") for part in ("train", "t10k"))
     return Source(
-        Dataset(x_train[:, None], y_train.astype(np.int64), x_test[:, None], y_test.astype(np.int64)),
+        Dataset.of_arrays(x_train[:, None], y_train.astype(np.int64), x_test[:, None], y_test.astype(np.int64)),
     )
 
 
@@ -77,7 +77,7 @@ def _mnist_5k(folder: Path | None) -> Source:
     table = table[np.random.default_rng(0).permutation(len(table))]  # the file is sorted by class
     images, labels = table[:, :-1].reshape(-1, 1, 28, 28), table[:, -1].astype(np.int64)
     held = len(table) // 5
-    return Source(Dataset(images[held:], labels[held:], images[:held], labels[:held]))
+    return Source(Dataset.of_arrays(images[held:], labels[held:], images[:held], labels[:held]))
 
 
 def _cifar_10(folder: Path | None) -> Source:
@@ -85,8 +85,8 @@ def _cifar_10(folder: Path | None) -> Source:
     files = dict(_binaries(folder_path))
     train = np.concatenate([files[f"data_batch_{number}.bin"] for number in range(1, 6)])
     test = files["test_batch.bin"]
-    dataset = Dataset(*_images(train), *_images(test))
-    scaled = dataset.x_train.astype(np.float64) / 255
+    dataset = Dataset.of_arrays(*_images(train), *_images(test))
+    scaled = dataset.train.input.astype(np.float64) / 255
     preprocess = {"mean": scaled.mean((0, 2, 3)).tolist(), "std": scaled.std((0, 2, 3)).tolist()}
     return Source(dataset, preprocess, {"shift": 4, "flip": True})
 

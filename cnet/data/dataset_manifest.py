@@ -12,27 +12,55 @@ from cnet.errors import DatasetError
 from cnet.formats.checkpoint_manifest import WarningRow
 
 
+class InputRow(StrictDocument):
+    """One input of a data set: ``shape`` is that of one sample."""
+
+    name: str
+    shape: tuple[int, ...] = Field(strict=False)
+    dtype: str
+
+
+class TargetRow(StrictDocument):
+    """The targets of a data set: ``shape`` is that of one sample's."""
+
+    shape: tuple[int, ...] = Field(strict=False)
+    dtype: str
+
+
 class DatasetManifest(StrictDocument):
-    """All that the API shows of a data set except what belongs to the upload (id, file name, size, digest, times)."""
+    """All that the API shows of a data set except what belongs to the upload (id, file name, size, digest, times).
+
+    ``input_shape`` and ``dtype`` are those of the first input, ``classes`` is None where the targets are no labels, and
+    ``targets`` is None where there are none.
+    """
 
     version: Literal[1] = 1
     format: str
     splits: dict[str, int]
-    input_shape: tuple[int, int, int] = Field(strict=False)
-    classes: int
+    input_shape: tuple[int, ...] = Field(strict=False)
+    classes: int | None
     dtype: str
+    inputs: tuple[InputRow, ...] = Field(strict=False)
+    targets: TargetRow | None
     warnings: tuple[WarningRow, ...] = Field(strict=False)
 
     @classmethod
     def of(cls, uploaded: UploadedDataset) -> DatasetManifest:
         """The manifest of a data set."""
         dataset = uploaded.dataset
+        train, targets = dataset.train, dataset.train.targets
+        inputs = [
+            InputRow(name=name, shape=tuple(values.shape[1:]), dtype=values.dtype.name)
+            for name, values in train.inputs.items()
+        ]
         return cls(
             format=uploaded.format,
-            splits={"train": len(dataset.x_train), "test": len(dataset.x_test)},
-            input_shape=dataset.input_shape,
-            classes=dataset.classes,
-            dtype=dataset.x_train.dtype.name,
+            splits={name: len(split) for name, split in dataset.splits.items()},
+            input_shape=inputs[0].shape,
+            classes=dataset.classes if dataset.has_labels else None,
+            dtype=inputs[0].dtype,
+            inputs=tuple(inputs),
+            targets=None if targets is None else TargetRow(shape=tuple(targets.shape[1:]), dtype=targets.dtype.name),
             warnings=tuple(WarningRow.of(notice) for notice in uploaded.warnings),
         )
 

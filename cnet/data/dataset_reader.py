@@ -24,7 +24,7 @@ class UploadedDataset:
     """A data set as read from a file.
 
     Attributes:
-        dataset: images and labels.
+        dataset: the samples.
         format: name of the file format, such as ``npz``.
         warnings: what the user should know.
     """
@@ -66,5 +66,7 @@ def _recognize(file: MappedFile) -> DatasetFormat:
 
 
 def _absent_classes(dataset: Dataset) -> list[Notice]:
-    absent = sorted(set(range(dataset.classes)) - set(np.unique(dataset.y_train).tolist()))
-    return [Notice("absent_classes", f"no training image has the labels {quoted_list(absent)}")] if absent else []
+    if not dataset.has_labels:
+        return []
+    absent = sorted(set(range(dataset.classes)) - set(np.unique(dataset.train.labels).tolist()))
+    return [Notice("absent_classes", f"no training sample has the labels {quoted_list(absent)}")] if absent else []

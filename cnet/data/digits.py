@@ -48,7 +48,7 @@ class Digits(BuiltinDataset):
         x = np.rint(pixels * (255 / 16)).astype(np.uint8).reshape(-1, 1, 8, 8)
         y = labels.astype(np.int64)
         test = _test_rows(y)
-        return Dataset(x[~test], y[~test], x[test], y[test])
+        return Dataset.of_arrays(x[~test], y[~test], x[test], y[test])
 
 
 def _test_rows(y: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:

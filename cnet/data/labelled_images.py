@@ -101,7 +101,7 @@ def join_sets(train: tuple[Images, Labels], test: tuple[Images, Labels]) -> Data
             "Give both one shape and one element type.",
             code="bad_shape",
         )
-    return Dataset(*train, *test)
+    return Dataset.of_arrays(*train, *test)
 
 
 def split_set(images: Images, labels: Labels, notices: list[Notice]) -> Dataset:
@@ -126,7 +126,7 @@ def split_set(images: Images, labels: Labels, notices: list[Notice]) -> Dataset:
     detail = f"there is no test set: {test_count} of {count} images were set aside by a fixed random split"
     notices.append(Notice("split_made", detail))
     train, test = np.sort(order[test_count:]), np.sort(order[:test_count])
-    return Dataset(images[train], labels[train], images[test], labels[test])
+    return Dataset.of_arrays(images[train], labels[train], images[test], labels[test])
 
 
 def _labels(y: NamedArray) -> Labels:

@@ -31,8 +31,13 @@ def spec_document(spec: JobSpec) -> dict[str, Any]:
 
 
 def dataset_digest(dataset: Dataset) -> str:
-    """SHA-256, hex, of the element types, shapes and values of the four arrays."""
-    return arrays.digest((dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test))
+    """SHA-256, hex, of the element types, shapes and values of all arrays, and of the names of several inputs."""
+    values = [values for split in dataset.splits.values() for values in split.arrays()]
+    names = tuple(dataset.train.inputs)
+    if len(names) == 1 and dataset.validation is None:
+        return arrays.digest(values)
+    splits = [[name, *map(len, split.arrays())] for name, split in dataset.splits.items()]
+    return hashlib.sha256(_json([names, splits, arrays.digest(values)])).hexdigest()
 
 
 def run_key(spec: JobSpec, weights: str | None, dataset: str | None) -> str:

@@ -72,7 +72,7 @@ class TrainableNetwork:
     @property
     def test_images(self) -> int:
         """Number of images on which accuracies are measured."""
-        return len(self._dataset.y_test)
+        return len(self._dataset.test)
 
     def initial(self, state: Path, on_fraction: OnFraction) -> Weights:
         """A baseline: random weights, trained with the task loss alone."""

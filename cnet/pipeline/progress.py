@@ -45,13 +45,13 @@ class StepCosts:
         sparsities, points = grid.max_sparsities, grid.max_points
         if training is None or dataset is None:
             return cls(0.0, 0.0, 0.0, 0.0, 0.0, sparsities, points)
-        epoch = _TRAIN_IMAGE * len(dataset.y_train)
+        epoch = _TRAIN_IMAGE * len(dataset.train)
         return cls(
             baseline=0.0 if spec.checkpoint else epoch * training.baseline.epochs,
             finetune=epoch * training.finetune.epochs,
             recover=epoch * training.recover.epochs,
             centroids=epoch * training.centroids.epochs,
-            evaluate=float(len(dataset.y_test)),
+            evaluate=float(len(dataset.test)),
             sparsities=sparsities,
             points=points,
             gradual=epoch * training.gradual.epochs,

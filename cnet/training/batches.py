@@ -52,12 +52,12 @@ def load_images(dataset: Dataset, preprocess: Preprocess, device: torch.device) 
     """
     mean = _by_channel("mean", preprocess.mean, dataset.input_shape[0]).to(device)
     std = _by_channel("std", preprocess.std, dataset.input_shape[0]).to(device)
-    splits = {"training": (dataset.x_train, dataset.y_train), "test": (dataset.x_test, dataset.y_test)}
-    for name, (x, y) in splits.items():
-        _check_split(name, x, y)
+    splits = {"training": dataset.train, "test": dataset.test}
+    for name, split in splits.items():
+        _check_split(name, split.input, split.labels)
     train, test = (
-        ImageSplit(torch.tensor(images, device=device), torch.tensor(labels, device=device), mean, std)
-        for images, labels in splits.values()
+        ImageSplit(torch.tensor(split.input, device=device), torch.tensor(split.labels, device=device), mean, std)
+        for split in splits.values()
     )
     return train, test
 

@@ -287,7 +287,7 @@ class Trainer:
     def _identity(self) -> str:
         """SHA-256, hex, of network, scaling and training images."""
         settings = (self.network.identity, (self.preprocess or Preprocess()).model_dump_json())
-        images = arrays.digest((self.dataset.x_train, self.dataset.y_train))
+        images = arrays.digest((self.dataset.train.input, self.dataset.train.labels))
         return hashlib.sha256(repr((*settings, images)).encode()).hexdigest()
 
 

@@ -11,16 +11,35 @@ from app.core.clock import rfc3339
 from app.core.uploaded_files import UploadedFile
 
 
+class InputArray(BaseModel):
+    """One input of a data set."""
+
+    name: str = Field(description="Name of the input; `x` where there is only one.")
+    shape: tuple[int, ...] = Field(description="Shape of one sample.")
+    dtype: str = Field(description="Element type.")
+
+
+class TargetArray(BaseModel):
+    """The targets of a data set."""
+
+    shape: tuple[int, ...] = Field(description="Shape of one sample's target; empty for a single number.")
+    dtype: str = Field(description="Element type: `int64` for labels, `float32` for a regression.")
+
+
 class Dataset(BaseModel):
-    """Labelled images."""
+    """Samples to train and evaluate with."""
 
     id: str = Field(description="Id of the data set, `ds_...`.")
     filename: str | None = Field(description="Name of the uploaded file; null where the client sent none.")
     format: str = Field(description="Name of the file format, one of `dataset_formats` in the catalogue.")
-    splits: dict[str, int] = Field(description="Number of images in `train` and in `test`.")
-    input_shape: tuple[int, int, int] = Field(description="Channels, height and width of an image.")
-    classes: int = Field(description="Number of classes.")
-    dtype: str = Field(description="Element type of the images, such as `uint8`.")
+    splits: dict[str, int] = Field(description="Number of samples in `train` and in `test`.")
+    input_shape: tuple[int, ...] = Field(
+        description="Shape of one sample of the first input; of an image, channels, height and width."
+    )
+    classes: int | None = Field(description="Number of classes; null where the targets are no labels.")
+    dtype: str = Field(description="Element type of the first input, such as `uint8`.")
+    inputs: list[InputArray] = Field(description="The inputs, in their order.")
+    targets: TargetArray | None = Field(description="The targets; null where the samples have none.")
     sha256: str = Field(description="SHA-256 of the uploaded file, 64 hex digits.")
     size_bytes: int = Field(description="Size of the uploaded file in bytes.")
     warnings: list[Warning] = Field(description="What to know about the file.")
@@ -30,7 +49,7 @@ class Dataset(BaseModel):
     @classmethod
     def of(cls, stored: UploadedFile) -> Self:
         """The JSON of a stored data set."""
-        shown = ("format", "splits", "input_shape", "classes", "dtype", "warnings")
+        shown = ("format", "splits", "input_shape", "classes", "dtype", "inputs", "targets", "warnings")
         return cls(
             id=stored.id,
             filename=stored.filename,

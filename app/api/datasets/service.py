@@ -12,16 +12,42 @@ from app.api.uploaded_files import UploadReader, get_uploaded_file
 from app.core.errors import ConflictError, NotFoundError
 from app.core.uploaded_files import UploadedFile
 from cnet.data import DATASETS
+from cnet.data.dataset import DEFAULT_INPUT
+from cnet.errors import DatasetError
 from cnet.sandbox import DATASET_FILE
 
 
 @dataclass(frozen=True)
 class DatasetFacts:
-    """What is checked of a job's data set: ``input_shape`` is channels, height, width; ``id`` is None if built in."""
+    """What is checked of a job's data set; ``id`` is None if it is built in.
+
+    Attributes:
+        id: of the stored data set.
+        inputs: shape of one sample and element type of each input, by name.
+        classes: number of classes; None where the targets are no labels.
+    """
 
     id: str | None
-    input_shape: tuple[int, int, int]
-    classes: int
+    inputs: dict[str, tuple[tuple[int, ...], str]]
+    classes: int | None
+
+    @property
+    def images(self) -> tuple[tuple[int, int, int], int]:
+        """Shape of an image and number of classes. Raises DatasetError where the data set is not labelled images."""
+        shapes = [shape for shape, _ in self.inputs.values()]
+        if len(shapes) != 1 or len(shapes[0]) != 3:
+            raise DatasetError(
+                f"data set: its inputs have the shapes {shapes}, and a built-in architecture takes one input of "
+                "(channels, height, width). Use a data set of images.",
+                code="wrong_input_shape",
+            )
+        if self.classes is None:
+            raise DatasetError(
+                "data set: it has no labels, and a built-in architecture learns labels. Give integer labels from 0.",
+                code="bad_labels",
+            )
+        channels, height, width = shapes[0]
+        return (channels, height, width), self.classes
 
 
 def upload_reader(backend: Backend) -> UploadReader:
@@ -56,12 +82,12 @@ def resolve(backend: Backend, name: str, owner: str) -> DatasetFacts:
     """
     if name in DATASETS.names():
         builtin = DATASETS.get(name)
-        return DatasetFacts(None, builtin.input_shape, builtin.classes)
+        return DatasetFacts(None, {DEFAULT_INPUT: (builtin.input_shape, "uint8")}, builtin.classes)
     if not name.startswith("ds_"):
         known = ", ".join(DATASETS.names())
         raise NotFoundError(
             f"data set {name[:60]!r}: there is no built-in one of this name. Use an id (ds_...) or one of: {known}."
         )
     stored = get(backend, name, owner)
-    channels, height, width = stored.manifest["input_shape"]
-    return DatasetFacts(stored.id, (channels, height, width), stored.manifest["classes"])
+    inputs = {row["name"]: (tuple(row["shape"]), row["dtype"]) for row in stored.manifest["inputs"]}
+    return DatasetFacts(stored.id, inputs, stored.manifest["classes"])

@@ -74,7 +74,7 @@ def check(backend: Backend, document: Any, owner: str) -> CheckedSpec:
     rows = stored.manifest["tensors"]
     if dataset is not None:
         shapes = {row["name"]: tuple(row["shape"]) for row in rows}
-        check_match(cast(Architecture, spec.architecture), dataset.input_shape, dataset.classes, shapes)
+        check_match(cast(Architecture, spec.architecture), *dataset.images, shapes)
     tensors = (TensorFacts(row["name"], row["dtype"], tuple(row["shape"])) for row in rows if row["tied_to"] is None)
     return CheckedSpec(spec, stored.id, dataset, tuple(tensors))
 
@@ -145,7 +145,7 @@ def _new_tensors(spec: JobSpec, dataset: DatasetFacts | None) -> tuple[TensorFac
     """The tensors of a network that is trained from scratch. Raises SpecError where the images are too small for it."""
     if dataset is None or spec.architecture is None:
         return ()
-    shapes = spec.architecture.tensors(dataset.input_shape, dataset.classes)
+    shapes = spec.architecture.tensors(*dataset.images)
     return tuple(TensorFacts(row.name, "int64" if row.optional else "float32", row.shape) for row in shapes)
 
 
@@ -166,7 +166,7 @@ def _check_limit(backend: Backend, spec: JobSpec) -> None:
 
 
 def _check_preprocess(spec: JobSpec, dataset: DatasetFacts) -> None:
-    channels, found = dataset.input_shape[0], []
+    channels, found = dataset.images[0][0], []
     for name in ("mean", "std"):
         length = len(getattr(spec.preprocess, name, (0.0,)))
         if length not in {1, channels}:

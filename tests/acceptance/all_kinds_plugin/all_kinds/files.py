@@ -50,4 +50,4 @@ class JsonImages(DatasetFormat):
         found = json.loads(file.mapped[:])
         images = {name: np.array(found[name], np.uint8) for name in ("x_train", "x_test")}
         labels = {name: np.array(found[name], np.int64) for name in ("y_train", "y_test")}
-        return Dataset(**images, **labels), ()
+        return Dataset.of_arrays(**images, **labels), ()

@@ -70,4 +70,4 @@ class Stripes(BuiltinDataset):
         images[labels == 0, :, 1, :] += 120
         images[labels == 1, :, :, 1] += 120
         pixels = images.astype(np.uint8)
-        return Dataset(pixels[:200], labels[:200], pixels[200:], labels[200:])
+        return Dataset.of_arrays(pixels[:200], labels[:200], pixels[200:], labels[200:])

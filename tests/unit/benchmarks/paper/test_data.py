@@ -24,10 +24,10 @@ def test_fashion_mnist_is_read_from_idx_files(tmp_path: Path) -> None:
         _idx(tmp_path / f"{part}-images-idx3-ubyte.gz", images[:count])
         _idx(tmp_path / f"{part}-labels-idx1-ubyte.gz", np.arange(count, dtype=np.uint8))
     dataset = data.load("fashion-mnist", tmp_path).dataset
-    assert np.array_equal(dataset.x_train, images[:, None])
-    assert np.array_equal(dataset.x_test, images[:2, None])
-    assert dataset.y_train.tolist() == [0, 1, 2]
-    assert dataset.y_test.tolist() == [0, 1]
+    assert np.array_equal(dataset.train.input, images[:, None])
+    assert np.array_equal(dataset.test.input, images[:2, None])
+    assert dataset.train.labels.tolist() == [0, 1, 2]
+    assert dataset.test.labels.tolist() == [0, 1]
 
 
 def test_a_file_of_another_type_is_refused(tmp_path: Path) -> None:
@@ -55,9 +55,9 @@ def test_cifar_10_is_read_from_a_folder_and_from_its_archive(tmp_path: Path) -> 
         tar.add(folder, folder.name)
     for setup in (folder, archive, tmp_path):
         source = data.load("cifar-10", setup)
-        assert source.dataset.x_train.shape == (10, 3, 32, 32)
-        assert np.array_equal(source.dataset.x_train[2], rows[1, 0, 1:].reshape(3, 32, 32))
-        assert np.array_equal(source.dataset.y_test, rows[5, :, 0])
+        assert source.dataset.train.input.shape == (10, 3, 32, 32)
+        assert np.array_equal(source.dataset.train.input[2], rows[1, 0, 1:].reshape(3, 32, 32))
+        assert np.array_equal(source.dataset.test.labels, rows[5, :, 0])
         assert source.preprocess is not None
         assert source.preprocess["mean"] == pytest.approx((rows[:5, :, 1:].reshape(10, 3, -1) / 255).mean((0, 2)))
         assert source.augment == {"shift": 4, "flip": True}
@@ -70,7 +70,7 @@ def test_mnist_5k_is_shuffled_before_it_is_split(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "mnist_5k.csv.gz", "wt") as file:
         np.savetxt(file, table, delimiter=",", fmt="%d")
     dataset = data.load("mnist-5k", tmp_path).dataset
-    assert dataset.x_train.shape == (80, 1, 28, 28)
-    assert set(dataset.y_train) == set(dataset.y_test) == set(range(5))
-    assert np.array_equal(np.bincount(dataset.y_train) + np.bincount(dataset.y_test), np.full(5, 20))
-    assert (dataset.x_test == 7).all()
+    assert dataset.train.input.shape == (80, 1, 28, 28)
+    assert set(dataset.train.labels) == set(dataset.test.labels) == set(range(5))
+    assert np.array_equal(np.bincount(dataset.train.labels) + np.bincount(dataset.test.labels), np.full(5, 20))
+    assert (dataset.test.input == 7).all()

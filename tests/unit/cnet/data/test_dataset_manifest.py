@@ -11,7 +11,7 @@ from cnet.data.dataset_reader import UploadedDataset
 from cnet.errors import DatasetError
 from cnet.formats import Notice
 
-DATASET = Dataset(
+DATASET = Dataset.of_arrays(
     np.zeros((8, 1, 6, 5), np.float32), np.arange(8) % 3, np.zeros((2, 1, 6, 5), np.float32), np.arange(2)
 )
 

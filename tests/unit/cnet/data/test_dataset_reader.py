@@ -27,7 +27,7 @@ class Mine(DatasetFormat):
     def read(self, file: MappedFile, limits: Limits) -> tuple[Dataset, tuple[Notice, ...]]:
         x = file.array(4, file.size - 4).reshape(-1, 1, 1, 1)
         y = np.arange(len(x))
-        return Dataset(x, y, x, y), (Notice("one_set", "the test set is the training set"),)
+        return Dataset.of_arrays(x, y, x, y), (Notice("one_set", "the test set is the training set"),)
 """
 
 
@@ -39,7 +39,7 @@ def test_a_plug_in_adds_a_format(tmp_path: Path) -> None:
     code = f"""
 from cnet.data.dataset_reader import read_dataset_file
 uploaded = read_dataset_file({str(file)!r})
-print(uploaded.format, uploaded.dataset.x_train.reshape(-1).tolist(), [row.code for row in uploaded.warnings])
+print(uploaded.format, uploaded.dataset.train.input.reshape(-1).tolist(), [row.code for row in uploaded.warnings])
 """
 
     assert python(tmp_path, code) == "mine [1, 2, 3] ['one_set']\n"

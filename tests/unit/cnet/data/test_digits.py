@@ -14,19 +14,19 @@ from cnet.errors import DatasetError
 def test_split_is_by_class_and_always_the_same() -> None:
     """1,438 and 359 images; each class has a fifth of its images in the test split."""
     one, two = (DATASETS.create("digits").load() for _ in range(2))
-    assert one.x_train.shape == (1438, 1, 8, 8)
-    assert one.x_test.shape == (359, 1, 8, 8)
+    assert one.train.input.shape == (1438, 1, 8, 8)
+    assert one.test.input.shape == (359, 1, 8, 8)
     assert (one.input_shape, one.classes) == ((1, 8, 8), 10)
-    assert np.array_equal(one.x_test, two.x_test)
-    train, test = np.bincount(one.y_train), np.bincount(one.y_test)
+    assert np.array_equal(one.test.input, two.test.input)
+    train, test = np.bincount(one.train.labels), np.bincount(one.test.labels)
     assert np.abs(test / (train + test) - 0.2).max() < 0.005
 
 
 def test_pixels_use_the_whole_range_of_bytes() -> None:
     """Seventeen grey levels, 0 to 255."""
     data = DATASETS.create("digits").load()
-    assert data.x_train.dtype == np.uint8
-    assert np.unique(data.x_train).tolist() == [round(level * 255 / 16) for level in range(17)]
+    assert data.train.input.dtype == np.uint8
+    assert np.unique(data.train.input).tolist() == [round(level * 255 / 16) for level in range(17)]
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

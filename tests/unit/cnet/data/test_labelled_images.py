@@ -31,9 +31,9 @@ def test_a_split_is_the_same_each_time() -> None:
 
     one, other = (split_set(IMAGES, LABELS, notices) for _ in range(2))
 
-    assert (len(one.x_train), len(one.x_test)) == (8, 2)
-    np.testing.assert_array_equal(one.y_test, other.y_test)
-    assert sorted([*one.y_train, *one.y_test]) == list(range(10))
+    assert (len(one.train.input), len(one.test.input)) == (8, 2)
+    np.testing.assert_array_equal(one.test.labels, other.test.labels)
+    assert sorted([*one.train.labels, *one.test.labels]) == list(range(10))
     assert {notice.code for notice in notices} == {"split_made"}
 
 

@@ -102,7 +102,7 @@ def blobs(seed: int = 0, train: int = 192, test: int = 96) -> Dataset:
         row, column = 3 * (label // 2), 3 * (label % 2)
         image[0, row : row + 3, column : column + 3] += 110
     pixels = images.astype(np.uint8)
-    return Dataset(pixels[:train], labels[:train], pixels[train:], labels[train:])
+    return Dataset.of_arrays(pixels[:train], labels[:train], pixels[train:], labels[train:])
 
 
 def weights_spec(**members: Any) -> JobSpec:

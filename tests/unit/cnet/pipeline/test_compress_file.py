@@ -70,7 +70,8 @@ def test_a_full_disk_is_reported_under_the_name_of_the_file(
 def test_dataset_is_a_path_or_a_name(tmp_path: Path) -> None:
     """An npz file trains a baseline from scratch; a built-in name gives its images."""
     data = blobs()
-    np.savez(tmp_path / "data.npz", x_train=data.x_train, y_train=data.y_train, x_test=data.x_test, y_test=data.y_test)
+    train = {"x_train": data.train.input, "y_train": data.train.labels}
+    np.savez(tmp_path / "data.npz", **train, x_test=data.test.input, y_test=data.test.labels)
     spec = training_spec(
         dataset=str(tmp_path / "data.npz"), prune={"name": "magnitude", "sparsity": 0.5}, recover={"epochs": 0}
     )

@@ -57,8 +57,8 @@ def test_the_key_depends_on_weights_and_data() -> None:
 def test_the_digest_of_a_data_set_depends_on_every_array() -> None:
     """One label is enough."""
     data = blobs()
-    labels = data.y_test.copy()
+    labels = data.test.labels.copy()
     labels[0] = (labels[0] + 1) % 4
 
     assert dataset_digest(data) == dataset_digest(blobs())
-    assert dataset_digest(replace(data, y_test=labels)) != dataset_digest(data)
+    assert dataset_digest(replace(data, test=replace(data.test, targets=labels))) != dataset_digest(data)

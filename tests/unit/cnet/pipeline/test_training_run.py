@@ -186,7 +186,9 @@ def test_labels_beyond_the_net_are_refused_while_loading(finished: tuple[Outcome
     """A data set with a fifth class does not fit a net of four outputs."""
     weights = open_bundle(finished[0].bundles[0]).weights()
     data = blobs()
-    five = Dataset(data.x_train, np.where(data.y_train == 3, 4, data.y_train), data.x_test, data.y_test)
+    five = Dataset.of_arrays(
+        data.train.input, np.where(data.train.labels == 3, 4, data.train.labels), data.test.input, data.test.labels
+    )
     spec = training_spec(checkpoint="ckpt_1", baseline=None)
     with pytest.raises(DatasetError) as caught:
         run(spec, Inputs(weights, five, tmp_path), SilentRunObserver())

@@ -52,7 +52,9 @@ def test_with_a_share_of_one_labels_are_not_read() -> None:
     trainer = small_trainer()
     dataset = small_dataset()
     # the largest label stays, which the number of outputs follows from
-    shuffled = small_trainer(dataset=replace(dataset, y_train=np.roll(dataset.y_train, 1)))
+    shuffled = small_trainer(
+        dataset=replace(dataset, train=replace(dataset.train, targets=np.roll(dataset.train.labels, 1)))
+    )
     teacher = trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=10)))
     keep = np.abs(teacher.vector()) > 0.08
     stage = TrainingStage(

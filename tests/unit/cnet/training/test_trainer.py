@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cnet import dtypes
+from cnet.data import Split
 from cnet.errors import ArchitectureMismatchError, DatasetError, SpecError, StoppedError, TrainingError
 from cnet.methods import METHODS
 from cnet.models import ARCHITECTURES
@@ -187,11 +188,11 @@ def test_labels_beyond_the_outputs_are_refused() -> None:
 @pytest.mark.parametrize(
     ("data", "code"),
     [
-        ({"y_train": np.full(32, -1, np.int64)}, "labels_out_of_range"),
-        ({"x_test": np.zeros((0, 1, 8, 8), np.uint8), "y_test": np.zeros(0, np.int64)}, "empty"),
+        ({"train": replace(small_dataset().train, targets=np.full(32, -1, np.int64))}, "labels_out_of_range"),
+        ({"test": Split.of(np.zeros((0, 1, 8, 8), np.uint8), np.zeros(0, np.int64))}, "empty"),
     ],
 )
-def test_data_that_cannot_be_trained_on_are_refused(data: dict[str, np.ndarray], code: str) -> None:
+def test_data_that_cannot_be_trained_on_are_refused(data: dict[str, Split], code: str) -> None:
     """Negative labels, and a split without images."""
     trainer = small_trainer(dataset=replace(small_dataset(), **data))
     with pytest.raises(DatasetError) as caught:

@@ -52,8 +52,8 @@ def test_four_arrays_are_a_data_set(tmp_path: Path) -> None:
     dataset, warnings = read(path)
     assert warnings == ()
     assert (dataset.input_shape, dataset.classes) == ((1, 6, 5), 3)
-    assert np.array_equal(dataset.x_train, X[:, None])
-    assert (dataset.x_train.dtype, dataset.y_test.dtype, len(dataset.x_test)) == (np.uint8, np.int64, 4)
+    assert np.array_equal(dataset.train.input, X[:, None])
+    assert (dataset.train.input.dtype, dataset.test.labels.dtype, len(dataset.test.input)) == (np.uint8, np.int64, 4)
 
 
 def test_two_arrays_are_split_the_same_way_each_time(tmp_path: Path) -> None:
@@ -61,9 +61,9 @@ def test_two_arrays_are_split_the_same_way_each_time(tmp_path: Path) -> None:
     path = npz(tmp_path, x=X, y=Y)
     dataset, warnings = read(path)
     again, _ = read(path)
-    assert (len(dataset.x_train), len(dataset.x_test)) == (8, 2)
-    assert np.array_equal(dataset.x_test, again.x_test)
-    both = np.concatenate([dataset.x_train, dataset.x_test])[:, 0]
+    assert (len(dataset.train.input), len(dataset.test.input)) == (8, 2)
+    assert np.array_equal(dataset.test.input, again.test.input)
+    both = np.concatenate([dataset.train.input, dataset.test.input])[:, 0]
     assert {image.tobytes() for image in both} == {image.tobytes() for image in X}
     assert [warning.code for warning in warnings] == ["split_made"]
 
@@ -88,9 +88,9 @@ def test_channels_are_found(tmp_path: Path, shape: Any, input_shape: Any, told: 
     dataset, warnings = read(npz(tmp_path, x=x, y=np.arange(4)))
     assert dataset.input_shape == input_shape
     assert ("ambiguous_channels" in [warning.code for warning in warnings]) == told
-    assert dataset.x_train.flags.c_contiguous
+    assert dataset.train.input.flags.c_contiguous
     if shape[-1] == input_shape[0] != shape[1]:
-        whole = np.concatenate([dataset.x_train, dataset.x_test])
+        whole = np.concatenate([dataset.train.input, dataset.test.input])
         assert sorted(whole.sum((1, 2, 3))) == pytest.approx(sorted(x.sum((1, 2, 3))))
         assert any(np.array_equal(image, x[0].transpose(2, 0, 1)) for image in whole)
 
@@ -100,8 +100,8 @@ def test_floats_become_float32(tmp_path: Path, kind: str) -> None:
     """Of any width and byte order."""
     x = (X / 256).astype(kind)
     dataset, warnings = read(npz(tmp_path, x_train=x, y_train=Y, x_test=x, y_test=Y))
-    assert (dataset.x_train.dtype, warnings) == (np.float32, ())
-    assert np.array_equal(dataset.x_train[:, 0], x.astype(np.float32))
+    assert (dataset.train.input.dtype, warnings) == (np.float32, ())
+    assert np.array_equal(dataset.train.input[:, 0], x.astype(np.float32))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_floats_become_float32(tmp_path: Path, kind: str) -> None:
 def test_images_of_unusual_types_are_converted_with_a_warning(tmp_path: Path, x: Any, dtype: Any, code: str) -> None:
     """The warning says to what they were converted."""
     dataset, warnings = read(npz(tmp_path, x_train=x, y_train=Y, x_test=x, y_test=Y))
-    assert dataset.x_train.dtype == dtype
+    assert dataset.train.input.dtype == dtype
     assert {warning.code for warning in warnings} == {code}
 
 
@@ -124,7 +124,7 @@ def test_labels_in_one_column_and_other_arrays(tmp_path: Path) -> None:
     """Shape (N, 1) is accepted; warnings name unused arrays and classes without images."""
     path = npz(tmp_path, x_train=X, y_train=Y[:, None] * 2, x_test=X, y_test=Y[:, None], names=np.ones(3))
     dataset, warnings = read(path)
-    assert (dataset.y_train.shape, dataset.classes) == ((10,), 5)
+    assert (dataset.train.labels.shape, dataset.classes) == ((10,), 5)
     assert [warning.code for warning in warnings] == ["ignored_arrays", "absent_classes"]
 
 

@@ -40,7 +40,7 @@ def test_centroids_move_and_labels_stay(optimizer: Optimizer) -> None:
     symbols = coarse(net)
     stage = TrainingStage("centroids", small_training(optimizer=optimizer))
     tuned, moved = trainer.train_centroids(net, symbols, stage)
-    on_train = replace(trainer, dataset=replace(trainer.dataset, x_test=trainer.dataset.x_train))
+    on_train = replace(trainer, dataset=replace(trainer.dataset, test=trainer.dataset.train))
     assert np.array_equal(tuned.vector(), moved.vector())
     assert np.array_equal(moved.keep, symbols.keep)
     assert moved.labels is not None
@@ -74,7 +74,7 @@ def test_a_grid_stays_and_the_rest_is_trained_around_it() -> None:
     tuned, same = trainer.train_centroids(
         net, symbols, TrainingStage("centroids", small_training(), freeze_centroids=True)
     )
-    on_train = replace(trainer, dataset=replace(trainer.dataset, x_test=trainer.dataset.x_train))
+    on_train = replace(trainer, dataset=replace(trainer.dataset, test=trainer.dataset.train))
     assert same is symbols
     assert tuned.vector().tobytes() == symbols.vector().tobytes()
     others = [tensor.name for tensor in net if tensor.name not in net.compressible]
@@ -207,7 +207,7 @@ def test_dither_stays_while_centroids_move() -> None:
     tuned, moved = trainer.train_centroids(
         net, symbols, TrainingStage("centroids", small_training(optimizer=SETTINGS[0]))
     )
-    on_train = replace(trainer, dataset=replace(trainer.dataset, x_test=trainer.dataset.x_train))
+    on_train = replace(trainer, dataset=replace(trainer.dataset, test=trainer.dataset.train))
     assert moved.reconstruction == symbols.reconstruction
     assert moved.labels is not None
     assert not np.array_equal(moved.centroids, symbols.centroids)

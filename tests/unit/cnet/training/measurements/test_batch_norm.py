@@ -25,7 +25,7 @@ def first_outputs(trainer: Trainer, weights: Weights) -> torch.Tensor:
     """The outputs of the first convolution for the training images, float64."""
     module = LoadedNetwork(trainer.network, weights).module
     with torch.no_grad():
-        images = torch.from_numpy(trainer.dataset.x_train.astype(np.float32) / 255)
+        images = torch.from_numpy(trainer.dataset.train.input.astype(np.float32) / 255)
         found: torch.Tensor = module.get_submodule("conv1")(images).double()
     return found
 

@@ -46,7 +46,7 @@ def test_the_same_each_time_and_zero_where_an_input_is_dead() -> None:
     """Weights of a pixel that is black in all images have no information."""
     trainer = small_trainer()
     dataset = trainer.dataset
-    dataset.x_train[:, :, 0, 0] = 0
+    dataset.train.input[:, :, 0, 0] = 0
     weights = trainer.initial(0)
     found = trainer.curvature(weights)
     assert found.dtype == np.float64

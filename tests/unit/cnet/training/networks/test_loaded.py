@@ -146,6 +146,6 @@ def test_published_checkpoint_loads_with_every_key(file: str) -> None:
     weights = Weights.select([Tensor(name, "float32", value.numpy()) for name, value in state.items()])
     random = np.random.default_rng(0)
     x, y = random.random((4, 3, 32, 32), dtype=np.float32), np.array([0, 3, 6, 9], np.int64)
-    dataset = Dataset(x, y, x, y)
+    dataset = Dataset.of_arrays(x, y, x, y)
     trainer = Trainer(ArchitectureBuilder.for_dataset(architecture, dataset), dataset)
     assert np.isfinite(trainer.evaluate(weights).loss)
