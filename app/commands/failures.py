@@ -50,8 +50,17 @@ def describe(error: Exception) -> Failure:
     if isinstance(error, ModuleNotFoundError):
         return _missing(error)
     if isinstance(error, OSError):
-        return Failure(FAILED, "file_error", f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return Failure(FAILED, "file_error", _file_error(error))
     return _known_failure(error) or _settings_failure(error) or _unexpected(error)
+
+
+def _file_error(error: OSError) -> str:
+    from cnet.files import disk_full_detail, is_disk_full
+
+    name = str(error.filename or "file")
+    if is_disk_full(error):
+        return disk_full_detail(name, "run the command again")
+    return f"{name}: {error.strerror or error}. Check that it exists and that you may read or write it."
 
 
 def _known_failure(error: Exception) -> Failure | None:
