@@ -21,6 +21,14 @@ TINY = {
     "quantize": {"name": "kmeans", "clusters": 16},
 }
 
+INTERRUPTED = {
+    **TINY,
+    "training": {"epochs": 25, "batch_size": 64},
+    "baseline": {"epochs": 1},
+    "prune": {"name": "magnitude", "sparsity": 0.9, "gradual": {"epochs": 1}},
+}
+"""Long in the fine-tuning, in which a test interrupts it, and short after it."""
+
 
 def test_a_training_job_from_scratch_gives_points_with_accuracies(client: Client, tmp_path: Path) -> None:
     """A baseline is trained, then two points; the selected one's bundle holds what was measured."""

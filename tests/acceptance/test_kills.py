@@ -11,9 +11,7 @@ import pytest
 
 from cnet.client import Client
 from tests.acceptance.service import Up, processes_of, until_phase
-from tests.acceptance.test_jobs import TINY
-
-SPEC = {**TINY, "training": {"epochs": 25, "batch_size": 64}, "baseline": {"epochs": 1}}
+from tests.acceptance.test_jobs import INTERRUPTED
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +26,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
 def undisturbed(up: Up) -> list[str]:
     """Digests of the bundles of a run that nobody disturbs."""
     with up.client() as client:
-        return digests(client, client.submit(SPEC)["id"])
+        return digests(client, client.submit(INTERRUPTED)["id"])
 
 
 def digests(client: Client, job_id: str) -> list[str]:
@@ -52,7 +50,7 @@ def kill(up: Up, part: str) -> None:
 def test_what_is_killed_comes_back_and_the_job_goes_on(up: Up, undisturbed: list[str], part: str) -> None:
     """Runner, worker, queue, API, each once, after the third epoch; the log says from where the job went on."""
     with up.client() as client:
-        job = client.submit(SPEC)
+        job = client.submit(INTERRUPTED)
         until_phase(client, job["id"], 3)
 
         kill(up, part)

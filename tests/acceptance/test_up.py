@@ -11,7 +11,7 @@ import pytest
 
 from cnet.client import ApiError, Client
 from tests.acceptance.service import Up, cnet, until_phase
-from tests.acceptance.test_jobs import TINY
+from tests.acceptance.test_jobs import INTERRUPTED
 from tests.processes import until
 
 
@@ -35,10 +35,9 @@ def test_a_killed_service_leaves_no_process(tmp_path: Path) -> None:
 
 def test_a_restart_goes_on_with_the_job_under_way(tmp_path: Path) -> None:
     """The job that was running succeeds after the restart, from the epoch that it had reached; bundles are the same."""
-    spec = {**TINY, "training": {"epochs": 25, "batch_size": 64}, "baseline": {"epochs": 1}}
     up = Up.start(tmp_path / "data")
     with up.client() as client:
-        job = client.submit(spec)
+        job = client.submit(INTERRUPTED)
         until_phase(client, job["id"], 3)
     up.stop()
     assert up.gone()
@@ -47,7 +46,7 @@ def test_a_restart_goes_on_with_the_job_under_way(tmp_path: Path) -> None:
     with up.client() as client:
         ended = client.wait(job["id"], timeout=200.0)
         log = client.logs(job["id"])
-        undisturbed = client.wait(client.submit(spec)["id"], timeout=200.0)
+        undisturbed = client.wait(client.submit(INTERRUPTED)["id"], timeout=200.0)
         digests = [[p["sha256"] for p in client.results(j["id"])["points"]] for j in (ended, undisturbed)]
     up.stop()
 
