@@ -13,9 +13,9 @@ import json
 import resource
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import ValidationError
 
@@ -24,14 +24,31 @@ from cnet.data.canonical_dataset import write_dataset
 from cnet.data.dataset_manifest import DatasetManifest
 from cnet.data.dataset_reader import read_dataset_file
 from cnet.documents import StrictDocument
-from cnet.errors import CheckpointError, CnetError, DatasetError
+from cnet.errors import CheckpointError, CnetError, DatasetError, ProgramError
 from cnet.formats import FORMATS, Limits, read_checkpoint
 from cnet.formats.canonical_file import write_canonical
 from cnet.formats.checkpoint_manifest import CheckpointManifest
+from cnet.models.programs import ProgramManifest, read_program, write_canonical_program
 
 WEIGHTS_FILE = "weights.safetensors"
 DATASET_FILE = "dataset.safetensors"
+PROGRAM_FILE = "program.safetensors"
 MANIFEST_FILE = "manifest.json"
+
+Kind = Literal["checkpoint", "dataset", "program"]
+ERRORS: Final[Mapping[Kind, type[CnetError]]] = {
+    "checkpoint": CheckpointError,
+    "dataset": DatasetError,
+    "program": ProgramError,
+}
+"""The class of the errors of each kind of file."""
+
+TOO_LARGE_CODES: Final[Mapping[Kind, str]] = {
+    "checkpoint": "too_many_elements",
+    "dataset": "too_large",
+    "program": "too_large",
+}
+"""The code with which a file of each kind is refused that needs more than the limits allow."""
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
@@ -44,7 +61,7 @@ class SandboxRequest(StrictDocument):
     both in bytes; ``open_files`` the file descriptors; ``cpu_seconds`` the processor time.
     """
 
-    kind: Literal["checkpoint", "dataset"]
+    kind: Kind
     source: str
     target: str
     weights_key: str | None = None
@@ -69,9 +86,13 @@ def main() -> int:
 
 
 def _answer(request: SandboxRequest) -> dict[str, object]:
-    read: Callable[[SandboxRequest], None] = _checkpoint if request.kind == "checkpoint" else _dataset
+    readers: dict[Kind, Callable[[SandboxRequest], None]] = {
+        "checkpoint": _checkpoint,
+        "dataset": _dataset,
+        "program": _program,
+    }
     try:
-        read(request)
+        readers[request.kind](request)
     except CnetError as error:
         return {"error": {"code": error.code, "detail": error.detail}}
     except OSError as error:
@@ -100,9 +121,15 @@ def _dataset(request: SandboxRequest) -> None:
     (target / MANIFEST_FILE).write_text(DatasetManifest.of(uploaded).to_json(), "utf-8")
 
 
+def _program(request: SandboxRequest) -> None:
+    archive = read_program(request.source, limits=Limits(elements=request.elements))
+    target = Path(request.target)
+    write_canonical_program(target / PROGRAM_FILE, archive.program, archive.weights)
+    (target / MANIFEST_FILE).write_text(ProgramManifest.of(archive).to_json(), "utf-8")
+
+
 def _memory_error(request: SandboxRequest) -> dict[str, str]:
-    kind = CheckpointError if request.kind == "checkpoint" else DatasetError
-    code = "too_many_elements" if kind is CheckpointError else "too_large"
+    code = TOO_LARGE_CODES[request.kind]
     return {"code": code, "detail": "the file needs more memory than reading it may take. Make it smaller."}
 
 

@@ -12,18 +12,16 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final, Literal
+from typing import IO, Any
 
 from cnet.data.dataset_manifest import DatasetManifest
-from cnet.errors import CheckpointError, CnetError, DatasetError
+from cnet.errors import CnetError
 from cnet.formats.checkpoint_manifest import CheckpointManifest
-from cnet.sandbox import MANIFEST_FILE, SandboxRequest
+from cnet.models.programs import ProgramManifest
+from cnet.sandbox import ERRORS, MANIFEST_FILE, TOO_LARGE_CODES, Kind, SandboxRequest
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["checkpoint", "dataset"]
-_ERRORS: Final[dict[Kind, type[CnetError]]] = {"checkpoint": CheckpointError, "dataset": DatasetError}
-_OVER_LIMIT_CODES: Final[dict[Kind, str]] = {"checkpoint": "too_many_elements", "dataset": "too_large"}
 _ENVIRONMENT = {"LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _GIB = 2**30
 
@@ -80,6 +78,15 @@ class Sandbox:
             OSError: the server cannot write the result, for instance because its disk is full.
         """
         return DatasetManifest.from_json(self._run(self._request("dataset", source, target_dir)))
+
+    def program(self, source: Path, target_dir: Path) -> ProgramManifest:
+        """Read a ``torch.export`` archive and write its canonical form to ``target_dir / "program.safetensors"``.
+
+        Raises:
+            ProgramError: with one of the contract's refusal codes.
+            OSError: the server cannot write the result, for instance because its disk is full.
+        """
+        return ProgramManifest.from_json(self._run(self._request("program", source, target_dir)))
 
     def _request(self, kind: Kind, source: Path, target: Path) -> SandboxRequest:
         size, limits = source.stat().st_size, self.limits
@@ -141,7 +148,7 @@ def _check_outcome(kind: Kind, status: int, output: bytes, stderr: IO[bytes]) ->
     if answer.get("ok") is True:
         return
     if "error" in answer:
-        raise _ERRORS[kind](str(answer["error"]["detail"]), code=str(answer["error"]["code"]))
+        raise ERRORS[kind](str(answer["error"]["detail"]), code=str(answer["error"]["code"]))
     if "os_error" in answer:
         number = int(answer["os_error"])
         if number == errno.EFBIG:
@@ -155,9 +162,7 @@ def _check_outcome(kind: Kind, status: int, output: bytes, stderr: IO[bytes]) ->
     )
     if -status in (signal.SIGKILL, signal.SIGXCPU):
         raise _over_limit(kind, "reading it needs more time or memory than the server allows")
-    raise _ERRORS[kind](
-        "file: its contents are malformed. Save it again with the program that made it.", code="corrupt"
-    )
+    raise ERRORS[kind]("file: its contents are malformed. Save it again with the program that made it.", code="corrupt")
 
 
 def _parse(output: bytes) -> dict[str, Any]:
@@ -169,7 +174,7 @@ def _parse(output: bytes) -> dict[str, Any]:
 
 
 def _over_limit(kind: Kind, what: str) -> CnetError:
-    return _ERRORS[kind](
+    return ERRORS[kind](
         f"file: {what}. Upload a smaller one, or ask whoever runs the server for higher limits.",
-        code=_OVER_LIMIT_CODES[kind],
+        code=TOO_LARGE_CODES[kind],
     )

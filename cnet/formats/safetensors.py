@@ -8,7 +8,7 @@ header is parsed here.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NoReturn
@@ -62,6 +62,26 @@ def read_safetensors(file: MappedFile, limits: Limits) -> CheckpointContents:
     Raises:
         CheckpointError: ``truncated``, ``corrupt``, ``duplicate_name``, ``unsupported_dtype`` or ``too_many_elements``.
     """
+    header, start = _read_header(file, limits)
+    metadata = header.pop("__metadata__", {})
+    entries = [_HeaderEntry(name, row) for name, row in header.items()]
+    _check_layout(entries, file.size - start)
+    tensors = {entry.name: entry.stored_array(file, start) for entry in entries}
+    return CheckpointContents(tensors, _tied_groups(metadata, set(tensors)))
+
+
+def read_metadata(file: MappedFile, limits: Limits) -> dict[str, str]:
+    """The ``__metadata__`` of a safetensors file. No tensor is read.
+
+    Raises:
+        CheckpointError: ``truncated``, ``corrupt`` or ``too_many_elements``.
+    """
+    header, _ = _read_header(file, limits)
+    return _text_map(header.get("__metadata__", {}))
+
+
+def _read_header(file: MappedFile, limits: Limits) -> tuple[dict[str, Any], int]:
+    """The header of a safetensors file, and the position at which its values begin."""
     length = int.from_bytes(file.array(0, 8), "little")
     if length > limits.header_bytes:
         raise CheckpointError(
@@ -73,24 +93,18 @@ def read_safetensors(file: MappedFile, limits: Limits) -> CheckpointContents:
         raise CheckpointError(
             "the safetensors header is longer than the file, so it was cut off. Upload it again.", code="truncated"
         )
-    header = _parse_header(bytes(file.array(8, length)))
-    metadata = header.pop("__metadata__", {})
-    start = 8 + length
-    entries = [_HeaderEntry(name, row) for name, row in header.items()]
-    _check_layout(entries, file.size - start)
-    tensors = {entry.name: entry.stored_array(file, start) for entry in entries}
-    return CheckpointContents(tensors, _tied_groups(metadata, set(tensors)))
+    return _parse_header(bytes(file.array(8, length))), 8 + length
 
 
-def write_safetensors(path: Path, tensors: TensorsToWrite) -> None:
-    """Write a safetensors file, chunk by chunk. The same tensors give the same bytes.
+def write_safetensors(path: Path, tensors: TensorsToWrite, metadata: Mapping[str, str] | None = None) -> None:
+    """Write a safetensors file, chunk by chunk. The same tensors and metadata give the same bytes.
 
     The header lists the tensors in their own order, tied copies too. Their values follow by falling element size, so
-    that every tensor is aligned and can be used in place, and start at a multiple of 8 bytes. ``__metadata__`` has one
-    entry, ``cnet``: JSON with ``version`` and the ``tied`` groups.
+    that every tensor is aligned and can be used in place, and start at a multiple of 8 bytes. ``__metadata__`` has the
+    entry ``cnet``, JSON with ``version`` and the ``tied`` groups, and then those of ``metadata``.
     """
     by_size = sorted(tensors.descriptions, key=lambda row: -row.itemsize)  # stable: equal sizes keep their order
-    header = _header(tensors, by_size)
+    header = _header(tensors, by_size, metadata or {})
     with path.open("wb") as file:
         file.write(len(header).to_bytes(8, "little"))
         file.write(header)
@@ -98,13 +112,13 @@ def write_safetensors(path: Path, tensors: TensorsToWrite) -> None:
             write_chunks(file, tensors.chunks(row.name))
 
 
-def _header(tensors: TensorsToWrite, by_size: Sequence[TensorDescription]) -> bytes:
+def _header(tensors: TensorsToWrite, by_size: Sequence[TensorDescription], metadata: Mapping[str, str]) -> bytes:
     offsets, position = {}, 0
     for row in by_size:
         offsets[row.name] = [position, position + row.nbytes]
         position += row.nbytes
     stated = json.dumps({"version": 1, "tied": tensors.tied}, ensure_ascii=False, separators=(",", ":"))
-    header: dict[str, Any] = {"__metadata__": {_METADATA_KEY: stated}}
+    header: dict[str, Any] = {"__metadata__": {_METADATA_KEY: stated, **metadata}}
     for row in tensors.descriptions:
         code = dtypes.by_name(row.dtype).safetensors
         header[row.name] = {"dtype": code, "shape": row.shape, "data_offsets": offsets[row.name]}
@@ -199,13 +213,18 @@ def _check_layout(entries: list[_HeaderEntry], available: int) -> None:
 
 def _tied_groups(metadata: object, names: set[str]) -> tuple[tuple[str, ...], ...]:
     """The tied groups that our own files state. There are none in other files, nor where the statement is malformed."""
-    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
-        raise damaged("the safetensors header", "its metadata is not a map of text to text")
     try:
-        groups = json.loads(metadata.get(_METADATA_KEY, "{}")).get("tied", [])
+        groups = json.loads(_text_map(metadata).get(_METADATA_KEY, "{}")).get("tied", [])
         tied = tuple(tuple(str(name) for name in group) for group in groups)
     except (ValueError, TypeError, AttributeError, RecursionError):
         return ()
     stated = [name for group in tied for name in group]
     sound = len(set(stated)) == len(stated) and set(stated) <= names and all(len(group) > 1 for group in tied)
     return tied if sound else ()
+
+
+def _text_map(metadata: object) -> dict[str, str]:
+    """The metadata of a header, checked."""
+    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+        raise damaged("the safetensors header", "its metadata is not a map of text to text")
+    return metadata

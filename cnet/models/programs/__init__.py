@@ -1,9 +1,23 @@
 """Programs: a user's own architecture as data, read from a ``torch.export`` archive without running anything of it.
 
-``read_program`` reads an archive; ``Program`` is the normal form that is stored and built from then on.
+``read_program`` reads an archive; ``Program`` is the normal form that is stored (``write_canonical_program``) and built
+from then on.
 """
 
+from cnet.models.programs.canonical_program import StoredProgram, read_canonical_program, write_canonical_program
 from cnet.models.programs.document import Program, ProgramInput, ProgramOutput, ProgramTensor
+from cnet.models.programs.manifest import ProgramManifest
 from cnet.models.programs.reader import ProgramArchive, read_program
 
-__all__ = ["Program", "ProgramArchive", "ProgramInput", "ProgramOutput", "ProgramTensor", "read_program"]
+__all__ = [
+    "Program",
+    "ProgramArchive",
+    "ProgramInput",
+    "ProgramManifest",
+    "ProgramOutput",
+    "ProgramTensor",
+    "StoredProgram",
+    "read_canonical_program",
+    "read_program",
+    "write_canonical_program",
+]

@@ -14,6 +14,7 @@ from cnet.errors import ProgramError
 from cnet.formats.parsing.contents import Notice
 from cnet.formats.parsing.mapped_file import Limits
 from cnet.models.programs.archive import MODEL, TRAIN_GRAPH, Archive
+from cnet.models.programs.canonical_program import state_dict_of
 from cnet.models.programs.document import Graph, Program, ProgramTensor
 from cnet.models.programs.graph import ModelDocument, ParsedGraph
 from cnet.models.programs.signature import Kind
@@ -37,6 +38,11 @@ class ProgramArchive:
     program: Program
     weights: Weights
     warnings: tuple[Notice, ...]
+
+    @property
+    def state_dict(self) -> Weights:
+        """The tensors of the user's ``state_dict``: parameters and persistent buffers, in their order."""
+        return state_dict_of(self.program, self.weights)
 
 
 def read_program(path: str | Path, *, limits: Limits = _DEFAULT) -> ProgramArchive:

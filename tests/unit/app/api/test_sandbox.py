@@ -14,8 +14,10 @@ import pytest
 
 from app.api.sandbox import Sandbox, SandboxLimits
 from cnet.data.canonical_dataset import read_dataset
-from cnet.errors import CheckpointError, DatasetError
+from cnet.errors import CheckpointError, DatasetError, ProgramError
 from cnet.formats.canonical_file import read_canonical
+from cnet.models.programs import read_canonical_program
+from tests.small_program import small_program
 
 X = np.arange(10 * 6 * 5, dtype=np.uint8).reshape(10, 6, 5)
 Y = np.arange(10) % 3
@@ -57,6 +59,23 @@ def test_a_data_set_becomes_its_canonical_form(tmp_path: Path, target: Path) -> 
     manifest = Sandbox().dataset(tmp_path / "d.npz", target)
     assert (manifest.splits, manifest.classes) == ({"train": 8, "test": 2}, 3)
     assert read_dataset(target / "dataset.safetensors").input_shape == (1, 6, 5)
+
+
+def test_a_program_becomes_its_canonical_form(tmp_path: Path, target: Path) -> None:
+    """As for a checkpoint."""
+    (tmp_path / "net.pt2").write_bytes(small_program())
+    manifest = Sandbox().program(tmp_path / "net.pt2", target)
+    stored = read_canonical_program(target / "program.safetensors")
+    assert stored.program.inputs == manifest.inputs
+    assert [tensor.name for tensor in stored.state_dict] == [tensor.name for tensor in manifest.tensors]
+
+
+def test_refusals_of_programs_are_reported(checkpoint: Path, target: Path) -> None:
+    """As ProgramError; the target folder stays empty."""
+    with pytest.raises(ProgramError) as caught:
+        Sandbox().program(checkpoint, target)
+    assert caught.value.code == "not_a_program"
+    assert list(target.iterdir()) == []
 
 
 @pytest.mark.parametrize(("data", "code"), [(b"", "empty_file"), (b"cos\nsystem\n(S'ls'\ntR.", "unsafe_pickle")])

@@ -1,0 +1,111 @@
+"""The manifest of a program: JSON beside its canonical file, so that the graph need not be read again."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from cnet.documents import StrictDocument
+from cnet.errors import ProgramError
+from cnet.formats.checkpoint_manifest import WarningRow
+from cnet.formats.parsing.contents import Notice
+from cnet.models.programs.document import ProgramInput, ProgramOutput, Size
+from cnet.models.programs.reader import ProgramArchive
+
+
+class ProgramTensorRow(StrictDocument):
+    """One tensor of the user's ``state_dict``. ``tied_to`` is the first of the tensors that share its values."""
+
+    name: str
+    shape: tuple[Size, ...] = Field(strict=False)
+    dtype: str
+    parameter: bool
+    tied_to: str | None
+
+
+class ProgramManifest(StrictDocument):
+    """All that the API shows of a program except what belongs to the upload, and what jobs are checked against.
+
+    Attributes:
+        inputs, outputs: as in ``Program``.
+        ranges: smallest and largest size of each symbol of their shapes.
+        tensors: parameters and persistent buffers.
+        parameters: number of elements of all of them; tied tensors count once.
+        untrainable: why the program cannot be trained; None where it can.
+        train_graph: whether the archive carries the graph of training mode too.
+        tied: groups of names that share one tensor.
+        operators: what the graphs call.
+        torch_version: the version that wrote the archive.
+        warnings: what the user should know.
+    """
+
+    version: Literal[1] = 1
+    inputs: tuple[ProgramInput, ...] = Field(strict=False)
+    outputs: tuple[ProgramOutput, ...] = Field(strict=False)
+    ranges: dict[str, tuple[int, int | None]] = Field(strict=False)
+    tensors: tuple[ProgramTensorRow, ...] = Field(strict=False)
+    parameters: int
+    untrainable: str | None
+    train_graph: bool
+    tied: tuple[tuple[str, ...], ...] = Field(strict=False)
+    operators: tuple[str, ...] = Field(strict=False)
+    torch_version: str
+    warnings: tuple[WarningRow, ...] = Field(strict=False)
+
+    @classmethod
+    def of(cls, archive: ProgramArchive) -> ProgramManifest:
+        """The manifest of a program."""
+        program, weights = archive.program, archive.state_dict
+        parameters = {tensor.name for tensor in program.tensors if tensor.kind == "parameter"}
+        rows = [
+            ProgramTensorRow(
+                name=tensor.name,
+                shape=tensor.shape,
+                dtype=tensor.dtype,
+                parameter=tensor.name in parameters,
+                tied_to=weights.copies.get(tensor.name),
+            )
+            for tensor in weights
+        ]
+        return cls(
+            inputs=program.inputs,
+            outputs=program.outputs,
+            ranges=program.ranges,
+            tensors=tuple(rows),
+            parameters=weights.parameters,
+            untrainable=program.untrainable,
+            train_graph=program.train_graph is not None,
+            tied=weights.tied,
+            operators=program.operators,
+            torch_version=program.torch_version,
+            warnings=tuple(WarningRow.of(notice) for notice in _notices(archive)),
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> ProgramManifest:
+        """Read what ``to_json`` wrote. Raises ProgramError (``corrupt``)."""
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError as error:
+            raise ProgramError("the manifest of the program is damaged. Upload the program again.") from error
+
+    def to_json(self) -> str:
+        """One line of JSON, the same for the same program."""
+        return self.model_dump_json()
+
+
+def _notices(archive: ProgramArchive) -> list[Notice]:
+    """What to know about a program: the notices of its reader, and what keeps it from being trained or batched."""
+    notices = list(archive.warnings)
+    if archive.program.untrainable is not None:
+        notices.append(Notice("not_trainable", archive.program.untrainable))
+    if any(one.shape and one.shape[0] == 1 for one in archive.program.inputs):
+        notices.append(
+            Notice(
+                "batch_of_one",
+                "the program takes one sample at a time, so that it cannot be used with a data set. Export it with two "
+                "or more example samples, as cnet.export_program does.",
+            )
+        )
+    return notices
