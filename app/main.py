@@ -31,7 +31,7 @@ from app.core.errors import ServiceError
 from app.core.queue import JobQueue
 from app.core.settings import Settings
 from cnet.errors import CnetError
-from cnet.plugins import load_plugins
+from cnet.parts.plugins import load_plugins
 
 logger = logging.getLogger(__name__)
 

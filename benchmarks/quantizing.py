@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks.recipe import baseline, on_digits
 from cnet.pipeline import Outcome
-from cnet.points import Point
+from cnet.results.points import Point
 from cnet.weights import Weights
 
 STEPS = (0.2, 0.3, 0.4, 0.6)

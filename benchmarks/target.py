@@ -23,7 +23,7 @@ import numpy as np
 from cnet.data import DATASETS, Dataset
 from cnet.pipeline import Inputs, SilentRunObserver, run
 from cnet.pipeline.procedure import load
-from cnet.points import BaselineResult, Point
+from cnet.results.points import BaselineResult, Point
 from cnet.search import CandidateGrid, select_point
 from cnet.spec import JobSpec
 

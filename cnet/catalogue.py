@@ -10,9 +10,9 @@ from cnet.data import DATASET_FORMATS, DATASETS
 from cnet.formats import FORMATS
 from cnet.methods import METHODS
 from cnet.models import ARCHITECTURES
+from cnet.parts.registry import Registry
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
-from cnet.registry import Registry
 from cnet.transform import TRANSFORMS
 
 REGISTRIES: Mapping[str, Registry[Any]] = {

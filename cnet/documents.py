@@ -54,7 +54,7 @@ def _as_list(value: Any) -> Any:
 
 def _check_distinct(values: tuple[ItemT, ...]) -> tuple[ItemT, ...]:
     if len(set(values)) != len(values):
-        raise ValueError("a value is given twice; give each value once")
+        raise ValueError("list: a value is given twice. Give each value once.")
     return values
 
 

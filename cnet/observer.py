@@ -8,7 +8,7 @@ from cnet.errors import StoppedError
 
 
 class Observer(Protocol):
-    """Told of everything that happens, and asked whether to go on.
+    """Receiver of the events of a run, which also decides whether the run goes on.
 
     Calls can come several times a second: an observer whose work is slow must leave some of them out.
     """

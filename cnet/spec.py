@@ -7,19 +7,19 @@ from typing import Annotated, Any, Self
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
-from cnet.capabilities import reason_for_data
 from cnet.coding import ENCODERS, Encoder
 from cnet.documents import UserDocument
 from cnet.errors import SpecError
 from cnet.methods import METHODS, Method
 from cnet.models import ARCHITECTURES, Architecture
+from cnet.parts.capabilities import reason_for_data
+from cnet.parts.registry import OneOf
+from cnet.parts.validation import issues_of, part_fields
 from cnet.prune import PRUNERS, Gradual, Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
-from cnet.registry import OneOf
 from cnet.training.config import Baseline, Recover, Training
 from cnet.training.config import Preprocess as Preprocess
 from cnet.transform import TRANSFORMS, Transform
-from cnet.validation import issues_of, part_fields
 from cnet.weights import Selection
 
 Pattern = Annotated[str, Field(min_length=1, max_length=500)]

@@ -31,7 +31,7 @@ from cnet.formats import Checkpoint
 from cnet.formats.canonical_file import write_canonical
 from cnet.formats.checkpoint_manifest import CheckpointManifest
 from cnet.models import ARCHITECTURES
-from cnet.points import BaselineResult, LayerResult, PartBytes, Point
+from cnet.results.points import BaselineResult, LayerResult, PartBytes, Point
 from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
 

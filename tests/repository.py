@@ -9,9 +9,9 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("cnet", "app", "worker")
 
 
-def modules() -> list[Path]:
-    """Every module of the three packages."""
-    return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+def modules(root: Path = ROOT) -> list[Path]:
+    """Every module of the three packages below ``root``."""
+    return sorted(path for package in PACKAGES for path in (root / package).rglob("*.py"))
 
 
 def block_after(comment: str, language: str, document: str = "README.md") -> str:

@@ -1,4 +1,4 @@
-"""Everything that the endpoints use, created once for each application."""
+"""The objects that all endpoints share, created once for each application."""
 
 from __future__ import annotations
 

@@ -67,8 +67,8 @@ def part_for(slot: str, fields: dict[str, Any]) -> str | None:
         None where the slot takes no parts, or has no default and nothing fits.
 
     """
+    from cnet.parts.validation import field_names, part_registry
     from cnet.spec import DEFAULT_PARTS, JobSpec
-    from cnet.validation import field_names, part_registry
 
     info = JobSpec.model_fields.get(slot)
     registry = part_registry(info.annotation) if info else None
@@ -81,8 +81,8 @@ def part_for(slot: str, fields: dict[str, Any]) -> str | None:
 
 def part_names() -> Iterator[tuple[str, tuple[str, ...]]]:
     """Each field of the specification that takes a part, and the names of the parts that are installed for it."""
+    from cnet.parts.validation import part_registry
     from cnet.spec import JobSpec
-    from cnet.validation import part_registry
 
     for slot, info in JobSpec.model_fields.items():
         registry = part_registry(info.annotation)

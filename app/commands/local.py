@@ -61,7 +61,7 @@ def compress(
     """
     from app.console.progress import ProgressBar
     from cnet.pipeline.compress_file import compress_file
-    from cnet.report import metrics, table
+    from cnet.results.report import metrics, table
     from cnet.spec import JobSpec
 
     _check_readable(file)

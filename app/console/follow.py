@@ -44,8 +44,8 @@ def print_outcome(job: dict[str, Any]) -> None:
 
 def results_table(results: dict[str, Any]) -> str:
     """The results of a job as a table: the baseline, then one row for each point; ``>`` marks the selected one."""
-    from cnet.points import BaselineResult, Point
-    from cnet.report import table
+    from cnet.results.points import BaselineResult, Point
+    from cnet.results.report import table
 
     points = [Point.from_json(point) for point in results["points"]]
     return table(BaselineResult.from_json(results["baseline"]), points, results["selected"]).rstrip("\n")

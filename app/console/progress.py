@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from app.console.output import note
 
 if TYPE_CHECKING:
-    from cnet.points import BaselineResult, Point
+    from cnet.results.points import BaselineResult, Point
 
 _SHORT_PHASES = frozenset({"load", "prune", "quantize", "encode", "evaluate", "publish"})
 """Short phases, which get no line of their own in a file."""

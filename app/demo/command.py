@@ -81,7 +81,9 @@ class Demo:
         job = follow(client, queued["id"], quiet=self.quiet)
         if job["status"] != "succeeded":
             error = job["error"] or {"code": job["status"], "detail": "Read its log."}
-            raise StartError(f"the job ended as {job['status']}: {error['detail']}", code=error["code"])
+            raise StartError(
+                f"demo: the job ended as {job['status']}: {error['detail']} Run `cnet demo` again.", code=error["code"]
+            )
         return job, client.download(job["id"], self.folder / "model.npz")
 
     def _verify(self, results: dict[str, Any], baseline: float) -> float:

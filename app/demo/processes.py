@@ -40,7 +40,7 @@ def running_service(data: Path, log: Path) -> Iterator[str]:
         if kind != "ready":
             process.wait()
             said = log.read_text().strip().removeprefix("cnet: ")
-            raise StartError(said or f"the service did not start. Look for the reason in {log}.")
+            raise StartError(said or f"the service did not start. Read the reason in {log}.")
         yield url
 
 
@@ -59,7 +59,7 @@ def network_messages(command: tuple[str, ...], log: Path) -> Iterator[dict[str, 
             yield json.loads(line)
         if process.wait():
             last = (log.read_text().strip().splitlines() or ["no output"])[-1]
-            raise StartError(f"the step {command[0]} failed: {last}. Look for the reason in {log}.", code="demo_failed")
+            raise StartError(f"the step {command[0]} failed: {last}. Read the reason in {log}.", code="demo_failed")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from benchmarks.paper import data, zero_cluster
 from benchmarks.paper.jobs import Job
 from cnet.bundle import open_bundle
 from cnet.pipeline import Inputs, SilentRunObserver, run
-from cnet.points import Point
+from cnet.results.points import Point
 from cnet.spec import JobSpec
 
 RecordSink = Callable[[dict[str, Any]], None]

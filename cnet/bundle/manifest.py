@@ -111,7 +111,7 @@ class ProductEntry(StrictDocument):
 
 
 class Manifest(StrictDocument):
-    """Everything that the manifest says.
+    """The content of a manifest.
 
     Attributes:
         encoder: name of the encoder.

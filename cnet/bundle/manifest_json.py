@@ -95,7 +95,7 @@ class _JoinedDocument(_Document):
     digests: tuple[Digest, ...]
 
     def layout(self) -> JoinedLayout:
-        """Where the parts lie."""
+        """The sizes of the parts, from which their positions follow."""
         sizes = dict(zip(STREAMS, self.sizes, strict=False))
         return JoinedLayout(sizes=sizes, others=self.others, packing=self.packing, digests=self.digests)
 

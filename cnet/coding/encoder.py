@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.coding.other_tensors import Packing
+from cnet.parts.registry import Part, Registry
 from cnet.reconstruction import Reconstruction
-from cnet.registry import Part, Registry
 from cnet.symbols import Symbols, SymbolSource
 
 Floats = npt.NDArray[np.floating]
@@ -128,7 +128,7 @@ class SegmentEncoder(Encoder):
 
     @property
     def streams(self) -> bool:
-        """Always (``cnet.capabilities.Streamable``)."""
+        """Always (``cnet.parts.capabilities.Streamable``)."""
         return True
 
     @abstractmethod

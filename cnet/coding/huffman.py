@@ -68,7 +68,7 @@ class Huffman(Encoder):
 
 
 def _tensors(shapes: list[tuple[int, ...]]) -> Iterator[tuple[slice, int]]:
-    """Where each tensor lies in w_net, and the symbol of a full run: of zeros without a weight behind them."""
+    """The range of each tensor in w_net, and the symbol of a run of zeros that ends without a weight."""
     start = 0
     for shape in shapes:
         stop = start + math.prod(shape)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.errors import DatasetError
-from cnet.registry import Part, Registry
+from cnet.parts.registry import Part, Registry
 
 Array = npt.NDArray[Any]
 

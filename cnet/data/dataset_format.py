@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 from cnet.data.dataset import Dataset
 from cnet.formats import Limits, MappedFile, Notice
-from cnet.registry import Part, Registry
+from cnet.parts.registry import Part, Registry
 
 
 class DatasetFormat(Part):

@@ -28,7 +28,7 @@ class TargetRow(StrictDocument):
 
 
 class DatasetManifest(StrictDocument):
-    """All that the API shows of a data set except what belongs to the upload (id, file name, size, digest, times).
+    """The description of a data set that the API shows, without id, file name, size, digest and times of the upload.
 
     ``input_shape`` and ``dtype`` are those of the first input, ``classes`` is None where the targets are no labels, and
     ``targets`` is None where there are none.

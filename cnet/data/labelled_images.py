@@ -94,7 +94,11 @@ def labelled_images(x: NamedArray, y: NamedArray, notices: list[Notice]) -> tupl
 
 
 def join_sets(train: tuple[Images, Labels], test: tuple[Images, Labels]) -> Dataset:
-    """The data set of a training set and a test set. Raises DatasetError (``bad_shape``) where their images differ."""
+    """The data set of a training and a test set of images, shape (n, c, h, w), and labels, shape (n,).
+
+    Raises:
+        DatasetError: (``bad_shape``) shape or type of their images differ.
+    """
     if train[0].shape[1:] != test[0].shape[1:] or train[0].dtype != test[0].dtype:
         raise DatasetError(
             f"arrays x_train and x_test: their images are {_described(train[0])} and {_described(test[0])}. "

@@ -26,7 +26,7 @@ from cnet.errors import CnetError
 from cnet.formats.parsing.contents import CheckpointContents
 from cnet.formats.parsing.mapped_file import Limits, MappedFile
 from cnet.formats.writing import TensorsToWrite
-from cnet.registry import Part, Registry
+from cnet.parts.registry import Part, Registry
 
 
 class CheckpointFormat(Part):

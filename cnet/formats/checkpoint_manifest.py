@@ -45,7 +45,7 @@ class TensorRow(StrictDocument):
 
 
 class CheckpointManifest(StrictDocument):
-    """All that the API shows of a checkpoint except what belongs to the upload (id, file name, size, digest, times).
+    """The description of a checkpoint that the API shows, without id, file name, size, digest and times of the upload.
 
     ``tensors`` has one row for each name, tied copies too. ``parameters``, ``compressible_parameters`` and ``dtypes``
     (number of elements of each element type) count tied tensors once.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cnet.methods.hooks import MethodHooks
-from cnet.registry import Part, Registry
+from cnet.parts.registry import Part, Registry
 from cnet.weights import Weights
 
 
@@ -25,7 +25,7 @@ class Method(Part):
 
     @property
     def needs_data(self) -> str | None:
-        """As in ``cnet.capabilities.NeedsData``; where it is None, a job without a data set uses ``without_data``."""
+        """As in ``cnet.parts.capabilities.NeedsData``; None: a job without a data set uses ``without_data``."""
         return "a method trains the model. Leave it out, name a dataset, or take cnet with a lambda and no decay."
 
     def without_data(self, weights: Weights) -> Weights:

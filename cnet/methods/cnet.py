@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from cnet.documents import UserDocument
 from cnet.errors import SpecError
 from cnet.methods._base import METHODS, Method
-from cnet.methods._fixed_strength import Strength
+from cnet.methods.fixed_strength import Strength
 from cnet.methods.hooks import MethodHooks
 from cnet.methods.proximal import zero_small_weights
 from cnet.weights import Weights

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from cnet.methods._base import METHODS
-from cnet.methods._fixed_strength import FixedStrength, Strength
+from cnet.methods.fixed_strength import FixedStrength, Strength
 from cnet.methods.hooks import MethodHooks
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class StepContext:
-    """What a hook is told about the training step in which it is called.
+    """The training step in which a hook is called.
 
     Attributes:
         epoch: index of the epoch, from 0.

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from cnet.methods._base import METHODS, Method
-from cnet.methods._fixed_strength import Strength
+from cnet.methods.fixed_strength import Strength
 from cnet.methods.hooks import MethodHooks
 
 

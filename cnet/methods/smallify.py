@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from cnet.methods._base import METHODS, Method
-from cnet.methods._fixed_strength import Strength
+from cnet.methods.fixed_strength import Strength
 from cnet.methods.hooks import MethodHooks
 
 _LAMBDAS = {"unit": 1e-4, "weight": 1e-5}  # default of λ for each kind of gate

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 from cnet.models.layers import Layer, TensorShape
-from cnet.registry import Part, Registry
+from cnet.parts.registry import Part, Registry
 
 __all__ = ["ARCHITECTURES", "Architecture", "TensorShape"]
 

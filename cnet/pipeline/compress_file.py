@@ -31,7 +31,7 @@ def compress_file(
         spec: the job. Its ``dataset`` is a built-in name or the path of an npz file; the name of ``source``
             takes the place of its ``checkpoint``.
         out: the bundle, replaced where it exists; written only if the run succeeds.
-        observer: told of everything.
+        observer: receives every event.
         folder: where the run keeps its state, so that the same call continues where it ended; None: a temporary
             folder, removed at the end.
         streaming: as in ``cnet.pipeline.Inputs``.

@@ -25,7 +25,7 @@ class RunContext:
         plan: the parts of the job, with all defaults filled in.
         network: trains and evaluates; None without a data set.
         costs: the expected cost of each step.
-        observer: told of everything, asked whether to stop.
+        observer: receives every event, and is asked whether to stop.
         folder: where results, and the state of what is under way, are saved.
         meter: adds up the costs of the steps that are done.
         notes: what the manifest of every bundle says about the run: its spec, and digests of its inputs.

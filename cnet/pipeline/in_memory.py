@@ -6,14 +6,14 @@ from pathlib import Path
 
 from cnet import dtypes
 from cnet.bundle import open_bundle
-from cnet.capabilities import needs_curvature
-from cnet.measurements import NetworkMeasurement
+from cnet.parts.capabilities import needs_curvature
 from cnet.pipeline import log_warnings
 from cnet.pipeline.network import TrainingRun, evaluate
 from cnet.pipeline.network_steps import PrunedNetwork
 from cnet.pipeline.point_metrics import PointRequest, check_decoded, measure_network
 from cnet.pipeline.point_steps import PointSteps
 from cnet.products import multiply_products
+from cnet.results.measurements import NetworkMeasurement
 from cnet.symbols import Symbols
 from cnet.weights import Weights
 

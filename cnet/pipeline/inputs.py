@@ -1,4 +1,4 @@
-"""What goes into a run, what comes out, and who is told of its results."""
+"""The inputs of a run, its outcome, and the observer of its results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 
 from cnet.data import Dataset
 from cnet.observer import Observer, SilentObserver
-from cnet.points import BaselineResult, Point
+from cnet.results.points import BaselineResult, Point
 from cnet.weights import Weights
 
 

@@ -14,18 +14,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from cnet.capabilities import needs_curvature
 from cnet.errors import TrainingError
-from cnet.measurements import BaselineMeasurement
-from cnet.metrics import compute
 from cnet.observer import check_stop
+from cnet.parts.capabilities import needs_curvature
 from cnet.pipeline import log_warnings
 from cnet.pipeline.context import RunContext
 from cnet.pipeline.network import Mask, OnFraction, TrainingRun, evaluate
 from cnet.pipeline.point_metrics import Vector
-from cnet.points import BaselineResult
 from cnet.products import multiply_products
 from cnet.prune import Curvature
+from cnet.results.measurements import BaselineMeasurement
+from cnet.results.metrics import compute
+from cnet.results.points import BaselineResult
 from cnet.search import CandidateGrid, Forecast, SearchInputs
 from cnet.weights import Weights
 

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 from cnet.errors import CnetError
 from cnet.files import disk_full_detail, is_disk_full
 from cnet.pipeline.inputs import RunObserver
-from cnet.points import BaselineResult, Point
+from cnet.results.points import BaselineResult, Point
 
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")

@@ -1,4 +1,4 @@
-"""Measure networks and bundles: what the metrics of a run (``cnet.points``) are computed from."""
+"""Measure networks and bundles: what the metrics of a run (``cnet.results.points``) are computed from."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.bundle import BundleSizes
-from cnet.capabilities import reported_settings
 from cnet.errors import BundleError, CheckpointError
-from cnet.measurements import BundleMeasurement, NetworkMeasurement, PointMeasurement, TensorMeasurement
-from cnet.measures import WeightCounts, squared_error
-from cnet.metrics import compute
-from cnet.points import BaselineResult, LayerResult, PartBytes, Point
+from cnet.parts.capabilities import reported_settings
 from cnet.products import product_slices
 from cnet.quantize import Quantizer
+from cnet.results.measurements import BundleMeasurement, NetworkMeasurement, PointMeasurement, TensorMeasurement
+from cnet.results.measures import WeightCounts, squared_error
+from cnet.results.metrics import compute
+from cnet.results.points import BaselineResult, LayerResult, PartBytes, Point
 from cnet.symbols import Symbols
 from cnet.weights import Weights
 

@@ -13,13 +13,13 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from cnet.bundle import add_notes, open_bundle, write_bundle
 from cnet.files import move_into_place
-from cnet.measurements import NetworkMeasurement, PointMeasurement
-from cnet.metrics import compute_notes, declared_metrics
 from cnet.observer import check_stop
 from cnet.pipeline.context import RunContext
 from cnet.pipeline.network_steps import NetworkSteps
 from cnet.pipeline.point_metrics import PointRequest, check_finite, measured_point, point_of
-from cnet.points import BaselineResult, Point
+from cnet.results.measurements import NetworkMeasurement, PointMeasurement
+from cnet.results.metrics import compute_notes, declared_metrics
+from cnet.results.points import BaselineResult, Point
 from cnet.search import Candidate
 from cnet.symbols import SymbolSource
 from cnet.weights import Weights

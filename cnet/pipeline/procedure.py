@@ -33,7 +33,7 @@ from cnet.pipeline.progress import ProgressMeter, StepCosts
 from cnet.pipeline.run_folder import RunFolder
 from cnet.pipeline.streaming.choice import reads_in_chunks
 from cnet.pipeline.streaming.steps import StreamedSteps
-from cnet.points import Point
+from cnet.results.points import Point
 from cnet.search import Candidate, CandidateGrid
 from cnet.spec import JobSpec
 from cnet.weights import Weights
@@ -51,7 +51,7 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
     Args:
         spec: the job as its user wrote it. It must not be resolved: what it leaves out is searched for.
         inputs: what to work on; must hold what the spec names.
-        observer: told of everything, asked whether to go on.
+        observer: receives every event, and is asked whether to go on.
 
     Raises:
         ConstraintNotMetError: no point meets the target; all points were made and the observer has them.
@@ -80,7 +80,7 @@ def load(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> PointSteps[Any
     Args:
         spec: the job as its user wrote it.
         inputs: what to work on.
-        observer: told of everything that the steps do.
+        observer: receives every event that the steps do.
 
     Raises:
         SpecError: the inputs are not those that the spec names, or streaming is asked for and not possible.

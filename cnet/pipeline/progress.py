@@ -86,7 +86,7 @@ class ProgressMeter:
     """Reports to an observer which fraction of a run is done; the fraction never falls.
 
     Args:
-        observer: told of the fraction.
+        observer: receives the fraction.
         total: cost of the whole run.
     """
 
@@ -97,7 +97,7 @@ class ProgressMeter:
         self._told = 0.0
 
     def seek(self, position: float) -> None:
-        """Everything that costs less than ``position`` together is done."""
+        """Report that the steps up to the cost ``position`` are done."""
         self._position = position
         self._tell(position)
 
@@ -115,7 +115,7 @@ class ProgressMeter:
         return tell
 
     def finish(self) -> None:
-        """Everything is done."""
+        """Report that the run is done."""
         self._tell(self._total)
 
     def _tell(self, position: float) -> None:

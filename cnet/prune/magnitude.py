@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cnet.capabilities import Curvature
+from cnet.parts.capabilities import Curvature
 from cnet.prune._threshold import MagnitudeBits, MagnitudeChunks, Threshold, magnitude_chunks
 from cnet.prune.pruner import PRUNERS, Pruner
 from cnet.weights import Weights

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cnet.capabilities import Curvature
 from cnet.errors import SpecError
+from cnet.parts.capabilities import Curvature
 from cnet.prune.pruner import PRUNERS, Pruner
 from cnet.weights import Weights
 

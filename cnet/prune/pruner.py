@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.capabilities import Curvature
 from cnet.documents import Sweep
 from cnet.errors import SpecError
+from cnet.parts.capabilities import Curvature
+from cnet.parts.registry import Part, Registry
 from cnet.prune._gradual import Gradual
 from cnet.prune._scope import Scope, ScopeName, keep_most_salient
 from cnet.prune._threshold import MagnitudeChunks, Threshold
-from cnet.registry import Part, Registry
 from cnet.weights import Weights
 
 Sparsity = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -33,13 +33,13 @@ class Pruner(Part):
     Python (a half goes to the even number) and weights that were zero before count; with the scopes ``layer`` and
     ``column`` this holds for each tensor or each output. Where more weights than that were zero before, these are zero
     and no others. Of equally salient weights the first in w_net is pruned first. The same input gives the same mask on
-    every machine. A subclass implements ``saliency``; one that ``streams`` (``cnet.capabilities.Streamable``)
+    every machine. A subclass implements ``saliency``; one that ``streams`` (``cnet.parts.capabilities.Streamable``)
     implements ``find_threshold`` as well.
     """
 
-    #: As in ``cnet.capabilities.NeedsCurvature``.
+    #: As in ``cnet.parts.capabilities.NeedsCurvature``.
     needs_curvature: ClassVar[bool] = False
-    #: As in ``cnet.capabilities.Searchable``.
+    #: As in ``cnet.parts.capabilities.Searchable``.
     search_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {"sparsity": tuple((sparsity,) for sparsity in _SPARSITIES)}
 
     sparsity: Sweep[Sparsity] = Field(

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.capabilities import Curvature
 from cnet.coding.uniform_grid import label_integers
+from cnet.parts.capabilities import Curvature
 from cnet.quantize._magnitudes import largest_and_rms
 from cnet.quantize._scope import Layered
 from cnet.reconstruction import Scales, row_sizes

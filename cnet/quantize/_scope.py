@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.capabilities import Curvature
 from cnet.errors import SpecError
+from cnet.parts.capabilities import Curvature
 from cnet.quantize.quantizer import Quantizer
 from cnet.symbols import Symbols
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.capabilities import Curvature
+from cnet.parts.capabilities import Curvature
 from cnet.quantize._scope import Floats, Scoped, Shapes
 from cnet.symbols import Symbols
 

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.capabilities import SearchConditions
 from cnet.documents import Sweep
 from cnet.errors import CheckpointError, SpecError
+from cnet.parts.capabilities import SearchConditions
 from cnet.quantize._scope import Scoped
 from cnet.quantize.kmeans1d import GroupingLimits, assign_labels, cluster, find_used, weighted_points
 from cnet.quantize.quantizer import QUANTIZERS, Codebook, Labels, ValueChunks
@@ -121,7 +121,7 @@ class NearestCentroids:
 
     @classmethod
     def of(cls, chunks: ValueChunks, centroids: Floats, exact: Floats) -> NearestCentroids:
-        """Those of ``centroids`` that are nearest to some value; ``exact``: before rounding, both of shape (m,)."""
+        """The ``centroids`` that are nearest to some value; ``exact``: before rounding, both of shape (m,)."""
         is_used = np.zeros(len(centroids), np.bool_)
         for chunk in chunks():
             is_used |= find_used(assign_labels(chunk, exact), len(exact)) if len(chunk) else False

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from cnet.capabilities import Curvature
+from cnet.parts.capabilities import Curvature
 from cnet.quantize.quantizer import QUANTIZERS, Codebook, Quantizer, ValueChunks
 from cnet.symbols import Symbols
 

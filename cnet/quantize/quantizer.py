@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.arrays import take_masked
-from cnet.capabilities import Curvature
 from cnet.errors import SpecError
-from cnet.measures import entropy
-from cnet.registry import Part, Registry
+from cnet.parts.capabilities import Curvature
+from cnet.parts.registry import Part, Registry
+from cnet.results.measures import entropy
 from cnet.symbols import Symbols
 
 Labels = npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
@@ -66,10 +66,10 @@ class Quantizer(Part):
     The contract of every quantizer: centroids are finite, ascending and distinct, no more than the values have
     distinct ones, and each is used by some label. Labels are uint8 up to 256 centroids, uint16 beyond. The same values
     give the same codebook. A subclass implements ``quantize``, and overrides ``symbols`` where the position of a weight
-    matters. One that ``streams`` (``cnet.capabilities.Streamable``) implements ``fit_chunks`` as well.
+    matters. One that ``streams`` (``cnet.parts.capabilities.Streamable``) implements ``fit_chunks`` as well.
     """
 
-    #: As in ``cnet.capabilities.Searchable``. Empty: a search takes the quantizer as it is.
+    #: As in ``cnet.parts.capabilities.Searchable``. Empty: a search takes the quantizer as it is.
     search_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
 
     @property
@@ -132,7 +132,7 @@ class Quantizer(Part):
             clusters: one of ``cluster_counts()``.
             shapes: shapes of the compressible tensors, in the order of w_net; empty: w_net is one vector.
             curvature: of the loss along each weight, float64, not negative, shape (n,). Used where
-                ``cnet.capabilities.needs_curvature``; None: all errors count alike.
+                ``cnet.parts.capabilities.needs_curvature``; None: all errors count alike.
         """
         codebook = self.quantize(take_masked(vector, keep), clusters)
         return Symbols(keep, codebook.labels, codebook.centroids)

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from pydantic import Field
 
 from cnet.arrays import chunks
-from cnet.capabilities import Curvature
 from cnet.coding.uniform_grid import UniformGrid, label_integers
+from cnet.parts.capabilities import Curvature
 from cnet.quantize._magnitudes import largest_and_rms
 from cnet.quantize.quantizer import NORMAL_BITS, QUANTIZERS, Codebook, Quantizer
 from cnet.reconstruction import Dither

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cnet.points import BaselineResult, Point
+from cnet.results.points import BaselineResult, Point
 from cnet.search.surrogate import Coordinates, Floats, Prior, Surrogate
 
 _PRIOR = Prior(constant=1.0, slopes=(0.5, 0.3), smooth=2.5)

@@ -14,8 +14,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from cnet.points import BaselineResult
 from cnet.quantize import QuantizationEstimate
+from cnet.results.points import BaselineResult
 from cnet.search.grid import CandidateGrid, QuantizerSetting
 
 Floats = npt.NDArray[np.float64]

@@ -1,8 +1,8 @@
 """The candidates of a job: each sparsity with each setting of each quantizer.
 
 What the job names is fixed. Where it names a target, a search chooses what it leaves out: one field of the pruner and
-one of the quantizer (``cnet.capabilities.Searchable``), and the quantizer itself among those that propose themselves
-(``cnet.capabilities.SearchedByDefault``).
+one of the quantizer (``Searchable`` in ``cnet.parts.capabilities``), and the quantizer itself among those that
+propose themselves (``SearchedByDefault``).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from cnet.capabilities import SearchConditions, SearchedByDefault, search_variants, searched_field
 from cnet.coding import Encoder
+from cnet.parts.capabilities import SearchConditions, SearchedByDefault, search_variants, searched_field
 from cnet.prune import PRUNERS, Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
 from cnet.search.surrogate import Coordinates

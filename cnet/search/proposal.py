@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cnet.points import BaselineResult, Point
+from cnet.results.points import BaselineResult, Point
 from cnet.search.accuracy_loss import AccuracyLoss
 from cnet.search.forecast import Forecast
 from cnet.search.grid import Candidate, CandidateGrid

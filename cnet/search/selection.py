@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from cnet.errors import ConstraintNotMetError
-from cnet.points import BaselineResult, Point
+from cnet.results.points import BaselineResult, Point
 from cnet.spec import Target
 
 DEFAULT_DROP = 1.0

@@ -1,4 +1,4 @@
-"""Where training runs, in which numeric mode, and how running out of memory is reported."""
+"""The device and the numeric mode of training, and the report of a device without free memory."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class TrainingLoop:
         module: the network, float32, on the device; changed in place.
         images: the training split.
         stage: what to do.
-        observer: told of each epoch, and asked before each batch whether to stop.
+        observer: receives each epoch, and is asked before each batch whether to stop.
         constraint: restricts how the weights move.
         method: the stage's method, applied to the module.
         task: what the network learns.

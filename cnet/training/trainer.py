@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from cnet import arrays
-from cnet.capabilities import needs_curvature
 from cnet.data import Dataset
 from cnet.errors import DatasetError, TrainingError
 from cnet.observer import Observer, SilentObserver
+from cnet.parts.capabilities import needs_curvature
 from cnet.prune import Curvature
 from cnet.symbols import Symbols
 from cnet.training.applied_method import AppliedMethod
@@ -53,7 +53,7 @@ class Trainer:
         training: device, precision, and batch size of evaluation.
         preprocess: scaling of the images; None leaves them as they are.
         selection: which tensors of a fresh network are compressible.
-        observer: told of each epoch, and asked before each batch whether to stop.
+        observer: receives each epoch, and is asked before each batch whether to stop.
         graph_recorder: makes what records training steps, where the method allows it; by default CUDA graphs on a GPU.
 
     """

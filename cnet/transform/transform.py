@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from cnet.registry import Part, Registry
+from cnet.parts.registry import Part, Registry
 from cnet.weights import Weights
 
 

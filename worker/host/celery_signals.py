@@ -10,7 +10,7 @@ from typing import Any
 from celery import signals
 
 from app.core.settings import Settings
-from cnet.plugins import load_plugins
+from cnet.parts.plugins import load_plugins
 from worker.host.worker import Worker
 
 log = logging.getLogger(__name__)

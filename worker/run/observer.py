@@ -8,7 +8,7 @@ from typing import Any
 
 from app.core.blobs import BlobStore
 from app.core.jobs import Job, PointRow
-from cnet.points import BaselineResult, Point
+from cnet.results.points import BaselineResult, Point
 from worker.run.job_log import JobLog
 from worker.run.reporter import JobReporter, StopFlag
 

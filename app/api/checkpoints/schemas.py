@@ -26,7 +26,7 @@ class CheckpointQuery(UploadQuery):
 
 
 class Warning(BaseModel):  # noqa: A001 - the name in the HTTP contract; this module issues no Python warnings
-    """Something to know about an uploaded file that was accepted."""
+    """A remark on an uploaded file that was accepted."""
 
     code: str = Field(description="What it is about, for programs. The codes do not change.")
     detail: str = Field(description="What it is about, for people.")

@@ -215,11 +215,11 @@ class _NotStrictError(ValueError):
 
 
 def _refuse_constant(name: str) -> float:
-    raise _NotStrictError(f"{name} is not a JSON number")
+    raise _NotStrictError(f"number: JSON has no {name}. Send a finite number or null.")
 
 
 def _refuse_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        raise _NotStrictError("an object contains a name twice")
+        raise _NotStrictError("object: a name occurs twice. Send each name once.")
     return document

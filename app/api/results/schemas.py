@@ -1,4 +1,4 @@
-"""Results as JSON; the metrics in them are those that ``cnet.points`` declares."""
+"""Results as JSON; the metrics in them are those that ``cnet.results.points`` declares."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from cnet import points
-from cnet.metrics import DeclaredMetric, declared_metrics
+from cnet.results import points
+from cnet.results.metrics import DeclaredMetric, declared_metrics
 
 _GROWING = ConfigDict(extra="allow")  # numbers that a newer worker adds are shown, not dropped
 
@@ -32,7 +32,7 @@ class ModelQuery(PointQuery):
 
 
 def schema_of(result: type[Any], name: str, /, **more: Any) -> type[BaseModel]:
-    """A schema with the metrics of a result (``cnet.points``), their units and descriptions.
+    """A schema with the metrics of a result (``cnet.results.points``), their units and descriptions.
 
     Args:
         result: the dataclass that declares the metrics; its docstring describes the schema.

@@ -14,8 +14,8 @@ from app.api.jobs.service import get
 from app.api.results.decoded_models import DecodedModels, model_formats
 from app.core.errors import ConflictError, NotFoundError
 from app.core.jobs import Job, PointRow
-from cnet import report
-from cnet.points import Point
+from cnet.results import report
+from cnet.results.points import Point
 
 
 def results(backend: Backend, job_id: str, owner: str) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def _labels_by_tensor(symbols: SymbolSource, segments: Sequence[Segment]) -> dic
 
 
 def non_zeros_of_blocks(segment: Segment, keep: npt.NDArray[np.bool_]) -> list[slice]:
-    """Where the non-zeros of each block lie among all those of a segment.
+    """The range of each block's non-zeros among all those of a segment.
 
     Args:
         segment: the blocks.

@@ -132,7 +132,7 @@ class SortedBlock:
 
 
 def _run_edges(ascending: Ints) -> npt.NDArray[np.intp]:
-    """Where the runs of equal numbers in an ascending array begin, and its end."""
+    """The index at which each run of equal numbers in an ascending array begins, and the array's length."""
     return np.append(np.flatnonzero(np.diff(ascending, prepend=ascending[0] - 1)), len(ascending))
 
 
@@ -178,7 +178,7 @@ class LevelOrder:
         )
 
     def scatter(self, ordered: npt.NDArray[ItemT]) -> npt.NDArray[ItemT]:
-        """The inverse of ``gather``."""
+        """The inverse of ``gather``: from shape (weights,) to shape (weights,)."""
         parts = [np.empty(block.block.sides, ordered.dtype) for block in self.blocks]
         start = 0
         for (index, (top, bottom, left, right)), stop in zip(self.rectangles, self.stops, strict=True):

@@ -48,7 +48,7 @@ class SegmentStream:
 
 
 def segment_bounds(content: ByteSource, start: int, count: int) -> list[slice]:
-    """Where each segment lies in a stream.
+    """The range of bytes of each segment in a stream.
 
     Args:
         content: the stream.

@@ -67,7 +67,7 @@ def huffman_decompress(content: bytes | memoryview, size: int) -> Bytes:
 
 
 def code_boundaries(ends: Sequence[int], fewest: int = _MIN_CODE_BYTES) -> list[int]:
-    """Those of the ascending indexes ``ends`` that leave at least ``fewest`` symbols between them."""
+    """The ascending indexes among ``ends`` that leave at least ``fewest`` symbols between them."""
     found = [0]
     for end in ends:
         if end - found[-1] >= fewest:

@@ -145,7 +145,7 @@ def _windows(padded: LongInts, positions: LongInts) -> LongInts:
 
 
 def _code_starts(lengths: bytes, limit: int) -> LongInts:
-    """Where codes begin, at most ``limit`` of them: at 0, and wherever the code before ends.
+    """The positions at which codes begin, at most ``limit`` of them: 0, and each end of the code before.
 
     Args:
         lengths: for each bit, the length of the code that would begin there.

@@ -33,7 +33,7 @@ class BinaryHooks(MethodHooks):
             weight.clamp_(-1, 1)
 
     def fold(self, weights: Mapping[str, Parameter], auxiliary: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """The binary weights."""
+        """The binary weights, each of the shape of its tensor."""
         del auxiliary
         return {name: binarize(weight) for name, weight in self._chosen(weights).items()}
 

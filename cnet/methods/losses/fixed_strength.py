@@ -14,7 +14,7 @@ from cnet.methods.hooks import MethodHooks, StepContext
 from cnet.methods.losses.compressibility import compressibility
 
 if TYPE_CHECKING:
-    from cnet.methods._fixed_strength import FixedStrength
+    from cnet.methods.fixed_strength import FixedStrength
     from cnet.methods.group_lasso import GroupLasso
 
 
@@ -38,7 +38,7 @@ class L1Hooks(FixedStrengthHooks):
     """Adds λ Σ|w|."""
 
     def total(self, weights: Sequence[Tensor]) -> Tensor:
-        """Σ|w|."""
+        """Σ|w| over tensors of any shape."""
         return torch.stack(torch._foreach_norm(list(weights), 1)).sum()
 
 
@@ -46,7 +46,7 @@ class L2Hooks(FixedStrengthHooks):
     """Adds λ Σw²."""
 
     def total(self, weights: Sequence[Tensor]) -> Tensor:
-        """Σw²."""
+        """Σw² over tensors of any shape."""
         return torch.stack(torch._foreach_norm(list(weights), 2)).square().sum()
 
 
@@ -54,7 +54,7 @@ class HoyerSquareHooks(FixedStrengthHooks):
     """Adds λ Σᵢ (‖wᵢ‖₁/‖wᵢ‖₂)² over the tensors."""
 
     def total(self, weights: Sequence[Tensor]) -> Tensor:
-        """Σᵢ (‖wᵢ‖₁/‖wᵢ‖₂)²."""
+        """Σᵢ (‖wᵢ‖₁/‖wᵢ‖₂)² over tensors of any shape."""
         return torch.stack([compressibility((weight,)) for weight in weights]).square().sum()
 
 
@@ -64,7 +64,7 @@ class GroupLassoHooks(FixedStrengthHooks):
     method: GroupLasso
 
     def total(self, weights: Sequence[Tensor]) -> Tensor:
-        """Σ‖g‖₂; the gradient of a group of zeros is zero."""
+        """Σ‖g‖₂ over groups of tensors of any shape; the gradient of a group of zeros is zero."""
         return torch.stack([part for weight in weights for part in self._sums_of_norms(weight)]).sum()
 
     def _sums_of_norms(self, weight: Tensor) -> Iterator[Tensor]:

@@ -57,7 +57,7 @@ class RateHooks(MethodHooks):
         return self.method.lambda_ * torch.stack(bits).sum() / sum(weight.numel() for weight in weights.values())
 
     def fold(self, weights: Mapping[str, Parameter], auxiliary: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """The weights rounded to their grids; zeros are +0."""
+        """The weights rounded to their grids, each of the shape of its tensor; zeros are +0."""
         steps = {name: auxiliary[f"{name}/step"].exp() for name in weights}
         return {name: steps[name] * (weight / steps[name]).round() + 0.0 for name, weight in weights.items()}
 

@@ -60,7 +60,7 @@ class SmallifyHooks(MethodHooks):
             gate.masked_fill_(dead, 0.0)
 
     def fold(self, weights: Mapping[str, Parameter], auxiliary: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """β·w; the weights of dead gates are exactly +0."""
+        """β·w, each of the shape of its tensor; the weights of dead gates are exactly +0."""
         return {
             name: (auxiliary[f"{name}/gate"] * weight).masked_fill(auxiliary[f"{name}/dead"], 0.0)
             for name, weight in weights.items()

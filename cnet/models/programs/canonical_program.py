@@ -38,7 +38,7 @@ class StoredProgram:
 
 
 def state_dict_of(program: Program, weights: Weights) -> Weights:
-    """Those of ``weights``, a program's tensors, that are part of the user's ``state_dict``, in their order."""
+    """The tensors of ``weights``, those of a program, that are part of the user's ``state_dict``, in their order."""
     names = {tensor.name for tensor in program.tensors if tensor.kind in {"parameter", "buffer"}}
     tied = [[name for name in group if name in names] for group in weights.tied]
     return Weights.select(

@@ -25,7 +25,7 @@ class ProgramTensorRow(StrictDocument):
 
 
 class ProgramManifest(StrictDocument):
-    """All that the API shows of a program except what belongs to the upload, and what jobs are checked against.
+    """The description of a program that the API shows and that jobs are checked against, without that of the upload.
 
     Attributes:
         inputs, outputs: as in ``Program``.

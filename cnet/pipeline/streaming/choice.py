@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cnet.capabilities import streams
 from cnet.errors import SpecError
+from cnet.parts.capabilities import streams
+from cnet.parts.registry import Part
 from cnet.pipeline.inputs import Inputs
 from cnet.pipeline.plan import CompressionPlan
-from cnet.registry import Part
 from cnet.search import CandidateGrid
 from cnet.spec import JobSpec
 from cnet.weights import Weights

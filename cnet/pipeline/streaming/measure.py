@@ -11,10 +11,10 @@ import numpy.typing as npt
 from cnet import dtypes
 from cnet.arrays import release_pages, slices
 from cnet.bundle import Bundle
-from cnet.measures import WeightCounts
 from cnet.pipeline.point_metrics import check_decoded
 from cnet.pipeline.streaming.symbols import StreamedSymbols
 from cnet.pipeline.streaming.vector import Float32
+from cnet.results.measures import WeightCounts
 from cnet.symbols import Symbols
 from cnet.weights import Weights
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from cnet.bundle import open_bundle
 from cnet.errors import SpecError
-from cnet.measurements import NetworkMeasurement, TensorMeasurement
 from cnet.pipeline import log_warnings
 from cnet.pipeline.context import RunContext
 from cnet.pipeline.in_memory import InMemorySteps
@@ -17,7 +16,8 @@ from cnet.pipeline.point_steps import PointSteps
 from cnet.pipeline.streaming.measure import check_other_tensors, measure_bundle
 from cnet.pipeline.streaming.symbols import StreamedPruning, StreamedSymbols
 from cnet.pipeline.streaming.vector import StreamedVector
-from cnet.points import Point
+from cnet.results.measurements import NetworkMeasurement, TensorMeasurement
+from cnet.results.points import Point
 from cnet.weights import Weights
 
 

@@ -169,7 +169,10 @@ class _Groups:
 
 
 def rechunk(chunks: Iterable[npt.NDArray[np.float32]], size: int) -> Iterator[npt.NDArray[np.float32]]:
-    """The same values in chunks of ``size`` values, the last one shorter: sums then do not depend on ``chunks``."""
+    """The values of ``chunks``, each of shape (k,), in chunks of shape (size,), the last one shorter.
+
+    Sums over the result do not depend on how the values were divided before.
+    """
     rest: list[npt.NDArray[np.float32]] = []
     for chunk in chunks:
         start = min(len(chunk), size - sum(map(len, rest))) if rest else 0

@@ -76,7 +76,7 @@ class LoadedNetwork:
         return [state[name] for name in self._compressible]
 
     def compressible_parameters(self) -> dict[str, Parameter]:
-        """Those of the compressible tensors that are parameters, by name."""
+        """The compressible tensors that are parameters, by name."""
         parameters = dict(self.module.named_parameters(remove_duplicate=False))
         return {name: parameters[name] for name in self._compressible if name in parameters}
 

@@ -55,7 +55,8 @@ def export_program(
 
     Args:
         module: any module; it is left as it was, with its mode and its device.
-        example_inputs: the positional arguments of ``forward``: tensors whose first axis counts samples, two or more.
+        example_inputs: the positional arguments of ``forward``: tensors of any shape whose first axis counts samples,
+            two or more.
         path: the file to write, usually ``*.pt2``.
         example_kwargs: its arguments by name, tensors as well.
 

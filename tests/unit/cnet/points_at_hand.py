@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cnet.points import BaselineResult, LayerResult, PartBytes, Point
+from cnet.results.points import BaselineResult, LayerResult, PartBytes, Point
 
 
 def a_baseline(accuracy: float | None = 90.0) -> BaselineResult:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from cnet import measures
 from cnet.quantize import QUANTIZERS
 from cnet.reconstruction import Dither
+from cnet.results import measures
 from cnet.weights import Tensor, Weights
 from tests.real_files import real_file
 from tests.unit.cnet.nets import assert_same_bits, bundled, compress

@@ -13,12 +13,12 @@ from cnet.documents import UserDocument
 from cnet.errors import SpecError
 from cnet.methods import METHODS
 from cnet.methods.cnet import Ramp
+from cnet.parts.registry import Registry
+from cnet.parts.validation import issues_of
 from cnet.prune import PRUNERS, Gradual
 from cnet.quantize import QUANTIZERS
-from cnet.registry import Registry
 from cnet.spec import JobSpec
 from cnet.training.config import Augment, Baseline, Distill, Optimizer, Recover, Schedule, Training
-from cnet.validation import issues_of
 
 TRAINED: dict[str, Any] = {"architecture": {"name": "resnet20"}, "dataset": "digits"}
 ALONE: dict[str, Any] = {"checkpoint": "ckpt_1"}

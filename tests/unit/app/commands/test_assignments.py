@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from app.commands.assignments import Assignment, part_names
 from app.commands.jobspec import SpecOptions
 from cnet.errors import SpecError
+from cnet.parts.validation import field_names, part_registry
 from cnet.spec import JobSpec
-from cnet.validation import field_names, part_registry
 
 
 @pytest.mark.parametrize(

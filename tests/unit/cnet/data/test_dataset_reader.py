@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.unit.cnet.test_plugins import install, python
+from tests.unit.cnet.parts.test_plugins import install, python
 
 FORMAT = """
 from typing import ClassVar, Literal

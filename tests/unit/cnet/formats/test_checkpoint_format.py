@@ -10,7 +10,7 @@ import pytest
 from cnet.errors import CnetError
 from cnet.formats import FORMATS, format_by_suffix, writable_formats, write_checkpoint
 from cnet.weights import Tensor, Weights
-from tests.unit.cnet.test_plugins import install, python
+from tests.unit.cnet.parts.test_plugins import install, python
 
 FORMAT = """
 from typing import ClassVar, Literal

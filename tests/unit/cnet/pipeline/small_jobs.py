@@ -10,7 +10,7 @@ import numpy as np
 
 from cnet.data import Dataset
 from cnet.pipeline import Inputs, Outcome, run
-from cnet.points import BaselineResult, Point
+from cnet.results.points import BaselineResult, Point
 from cnet.spec import JobSpec
 from cnet.weights import Tensor, Weights
 

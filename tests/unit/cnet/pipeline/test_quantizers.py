@@ -10,8 +10,8 @@ import pytest
 
 from cnet.bundle import open_bundle
 from cnet.coding import ENCODERS
-from cnet.measures import entropy
 from cnet.reconstruction import Dither
+from cnet.results.measures import entropy
 from cnet.training.networks.architectures import ArchitectureBuilder
 from cnet.training.trainer import Trainer
 from tests.unit.cnet.pipeline.small_jobs import (

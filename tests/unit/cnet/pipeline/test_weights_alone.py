@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cnet import dtypes, measures
+from cnet import dtypes
 from cnet.bundle import open_bundle
 from cnet.errors import CheckpointError, ConstraintNotMetError, SpecError
 from cnet.formats import read_checkpoint
 from cnet.pipeline import Inputs, SilentRunObserver, run
 from cnet.pipeline.digests import spec_document
+from cnet.results import measures
 from cnet.weights import Tensor, Weights
 from tests.real_files import real_file
 from tests.unit.cnet.pipeline.small_jobs import Recorder, blobs, compress, digests, random_weights, weights_spec

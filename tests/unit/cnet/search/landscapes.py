@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cnet.points import BaselineResult, Point
+from cnet.results.points import BaselineResult, Point
 from cnet.search import CandidateGrid, Forecast, SearchInputs, meets_target
 from cnet.search.proposal import CandidateSearch
 from cnet.spec import Target

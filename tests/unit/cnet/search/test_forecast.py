@@ -10,10 +10,10 @@ import pytest
 
 from cnet.bundle import write_bundle
 from cnet.coding import ENCODERS
-from cnet.measurements import BaselineMeasurement
-from cnet.metrics import compute
-from cnet.points import BaselineResult
 from cnet.prune import PRUNERS
+from cnet.results.measurements import BaselineMeasurement
+from cnet.results.metrics import compute
+from cnet.results.points import BaselineResult
 from cnet.search import CandidateGrid, Forecast
 from cnet.spec import JobSpec
 from cnet.weights import Tensor, Weights

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cnet.points import Point
+from cnet.results.points import Point
 from cnet.search import CandidateGrid, propose_candidates
 from cnet.spec import JobSpec, Target
 from tests.unit.cnet.search.landscapes import ACCURACY, Landscape, accuracies, errors, noise_of, sizes

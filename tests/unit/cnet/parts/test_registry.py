@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 import pytest
 
 from cnet.errors import SpecError
+from cnet.parts.registry import Part, Registry
 from cnet.prune import PRUNERS
-from cnet.registry import Part, Registry
 
 
 class Colour(Part):

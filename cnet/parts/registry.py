@@ -29,7 +29,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from cnet.documents import UserDocument
 from cnet.errors import SpecError
-from cnet.plugins import load_plugins
+from cnet.parts.plugins import load_plugins
 
 
 class Part(UserDocument):

@@ -7,7 +7,9 @@ from typing import Any, ClassVar, Literal
 
 import pytest
 
-from cnet.capabilities import (
+from cnet.coding import ENCODERS
+from cnet.methods import METHODS
+from cnet.parts.capabilities import (
     SearchConditions,
     SearchedByDefault,
     needs_curvature,
@@ -17,11 +19,9 @@ from cnet.capabilities import (
     searched_field,
     streams,
 )
-from cnet.coding import ENCODERS
-from cnet.methods import METHODS
+from cnet.parts.registry import Part
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
-from cnet.registry import Part
 
 
 class Plain(Part):

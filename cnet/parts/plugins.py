@@ -5,7 +5,7 @@ A package is a plug-in when its metadata has an entry point in the group ``cnet.
     [project.entry-points."cnet.plugins"]
     my-package = "my_package.parts"
 
-Importing that module must register the package's parts, by the decorators of the registries (``cnet.registry``).
+Importing that module must register the package's parts, by the decorators of the registries (``cnet.parts.registry``).
 A package with several modules of parts imports them all in the named one.
 
 All plug-ins are imported once a process, in the order of their names, when a registry is read for the first time:

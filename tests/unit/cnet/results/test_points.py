@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from cnet.points import BaselineResult, Point
+from cnet.results.points import BaselineResult, Point
 from tests.unit.cnet.points_at_hand import a_baseline, a_point
 
 CONTRACT = {

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from app.api.results.schemas import Metrics, Results, schema_of
-from cnet.metrics import Metric, compute, compute_notes, declare, declared_metrics
-from cnet.points import BaselineResult, LayerResult, PartBytes, Point
-from cnet.report import csv_columns, metrics_csv, table
+from cnet.results.metrics import Metric, compute, compute_notes, declare, declared_metrics
+from cnet.results.points import BaselineResult, LayerResult, PartBytes, Point
+from cnet.results.report import csv_columns, metrics_csv, table
 from tests.repository import ROOT
 from tests.unit.cnet.points_at_hand import a_baseline, a_point
 

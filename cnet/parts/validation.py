@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from cnet.errors import Issue
-from cnet.registry import OneOf, Registry
+from cnet.parts.registry import OneOf, Registry
 
 # Only the messages that pydantic words for programmers are replaced; "Input should be less than 1" is plain.
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from cnet import measures
+from cnet.results import measures
 from cnet.weights import Tensor, Weights
 from tests.unit.cnet.nets import every_type, tensor
 

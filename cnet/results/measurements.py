@@ -1,4 +1,4 @@
-"""What the metrics of a run are computed from (``cnet.points``)."""
+"""What the metrics of a run are computed from (``cnet.results.points``)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cnet.measures import WeightCounts
+from cnet.results.measures import WeightCounts
 from cnet.weights import Weights
 
 if TYPE_CHECKING:
-    from cnet.points import BaselineResult, PartBytes
+    from cnet.results.points import BaselineResult, PartBytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class PointMeasurement:
 
 @dataclass(frozen=True, eq=False)
 class BundleMeasurement(PointMeasurement):
-    """Everything that is known of a point: its bundle's sizes and SHA-256 (hex) too."""
+    """A point with all its metrics, and sizes and SHA-256 (hex) of its bundle."""
 
     bytes: PartBytes
     sha256: str

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
-from cnet.measurements import BaselineMeasurement, BundleMeasurement, TensorMeasurement
-from cnet.measures import npz_bytes, npz_vector_bytes
-from cnet.metrics import Metric, Source, declare, finite
+from cnet.results.measurements import BaselineMeasurement, BundleMeasurement, TensorMeasurement
+from cnet.results.measures import npz_bytes, npz_vector_bytes
+from cnet.results.metrics import Metric, Source, declare, finite
 
 
 def _baseline(unit: str, description: str, compute: Callable[[BaselineMeasurement], Any], **shown: Any) -> Any:
@@ -290,7 +290,7 @@ class Point:
 
 
 def _own_members(cls: type[Any], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Those members of ``document`` that are fields of the dataclass ``cls``."""
+    """The members of ``document`` that are fields of the dataclass ``cls``."""
     return {each.name: document[each.name] for each in fields(cls) if each.name in document}
 
 

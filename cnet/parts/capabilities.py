@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar, cast, runtime_checkab
 import numpy as np
 import numpy.typing as npt
 
-from cnet.registry import Part
+from cnet.parts.registry import Part
 
 PartT = TypeVar("PartT", bound=Part)
 

@@ -7,7 +7,7 @@ import io
 import json
 from dataclasses import replace
 
-from cnet.report import csv_columns, metrics, metrics_csv, table
+from cnet.results.report import csv_columns, metrics, metrics_csv, table
 from tests.unit.cnet.points_at_hand import a_baseline, a_point
 
 POINTS = [a_point(0, 1500, 89.5), replace(a_point(1, 500, 80.25), clusters=None, clusters_requested=None)]

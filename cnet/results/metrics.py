@@ -1,7 +1,7 @@
 """How a metric is declared: once, in the field of the result that holds it.
 
-``cnet.points`` declares the metrics of a run. JSON, CSV, the text table, the notes in a bundle, the API's schema and
-docs/metrics.md follow from the declarations: a new metric is one field with its computation.
+``cnet.results.points`` declares the metrics of a run. JSON, CSV, the text table, the notes in a bundle, the API's
+schema and docs/metrics.md follow from the declarations: a new metric is one field with its computation.
 """
 
 from __future__ import annotations

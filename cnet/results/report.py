@@ -1,6 +1,6 @@
 """The outcome of a run for people and programs: a text table, a JSON document, a CSV table.
 
-Their columns follow from the metrics that ``cnet.points`` declares.
+Their columns follow from the metrics that ``cnet.results.points`` declares.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import is_dataclass
 from typing import Any
 
-from cnet.metrics import DeclaredMetric, declared_metrics
-from cnet.points import BaselineResult, Point
+from cnet.results.metrics import DeclaredMetric, declared_metrics
+from cnet.results.points import BaselineResult, Point
 
 _SELECTED = "selected"
 
@@ -34,7 +34,7 @@ def table(baseline: BaselineResult, points: Sequence[Point], selected: int | Non
 
 
 def metrics(baseline: BaselineResult, points: Sequence[Point], selected: int | None = None) -> dict[str, Any]:
-    """Everything that is known, strict JSON: ``{"baseline", "points", "selected"}``, each point with its ``layers``."""
+    """All metrics of a run as strict JSON: ``{"baseline", "points", "selected"}``, each point with its ``layers``."""
     return {
         "baseline": baseline.to_json(),
         "points": [point.to_metrics() for point in points],

@@ -1,0 +1,1 @@
+"""How parts of a job are registered, validated, found in other packages, and asked what they can do."""

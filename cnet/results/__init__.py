@@ -1,0 +1,1 @@
+"""What a run has measured: metrics, the values that carry them, and reports for people and programs."""
