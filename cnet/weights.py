@@ -58,10 +58,12 @@ class Selection:
     Attributes:
         include: patterns (of ``fnmatch``) of names that are selected in addition, if floating-point and not empty.
         exclude: patterns of names that are never selected, also where ``include`` has them.
+        tables: names of tensors that are not trained weights (``cnet.tables``): only ``include`` selects them.
     """
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    tables: frozenset[str] = frozenset()
 
     def selects(self, name: str, dtype: str, shape: Sequence[int]) -> bool:
         """Whether a tensor of this name, element type and shape is compressible."""
@@ -69,7 +71,11 @@ class Selection:
             return False
         if any(fnmatchcase(name, pattern) for pattern in self.exclude):
             return False
-        return len(shape) >= 2 or any(fnmatchcase(name, pattern) for pattern in self.include)
+        return (len(shape) >= 2 and name not in self.tables) or self.includes(name)
+
+    def includes(self, name: str) -> bool:
+        """Whether a pattern of ``include`` matches a name."""
+        return any(fnmatchcase(name, pattern) for pattern in self.include)
 
 
 def pruning_masks(names: Iterable[str]) -> dict[str, str]:

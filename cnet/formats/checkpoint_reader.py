@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cnet.arrays import chunks
 from cnet.errors import CheckpointError
 from cnet.formats.checkpoint_format import FORMATS, CheckpointFormat
-from cnet.formats.parsing.contents import CheckpointContents, Notice, StoredTensor, check_limits, damaged
+from cnet.formats.parsing.contents import Notice, StoredTensor, check_limits, damaged
 from cnet.formats.parsing.mapped_file import Limits, MappedFile
 from cnet.formats.parsing.quoting import quoted
 from cnet.formats.parsing.tensor_names import common_prefix, name_tensors, unfinished_pruning
-from cnet.formats.parsing.tensor_values import check_values
+from cnet.formats.parsing.tensor_values import check_booleans, check_finite
 from cnet.formats.parsing.weights_entry import choose_entry
 from cnet.formats.refusals import refuse_other_files
-from cnet.weights import Tensor, Weights
+from cnet.tables import find_tables
+from cnet.weights import Selection, Tensor, Weights
 
 _DEFAULT_LIMITS = Limits()
+
+_NOT_A_WEIGHT = (
+    "{}, so it is not a trained weight and is kept exactly. To compress it all the same, name it in "
+    "compressible.include of the job."
+)
 
 _FALLBACK = "torch"
 """The format of files that no format recognizes. Old torch files are pickles, which have no fixed first bytes; their
@@ -44,7 +50,12 @@ class Checkpoint:
 
 
 def read_checkpoint(
-    path: str | Path, *, weights_key: str | None = None, strip_prefix: bool = True, limits: Limits = _DEFAULT_LIMITS
+    path: str | Path,
+    *,
+    weights_key: str | None = None,
+    strip_prefix: bool = True,
+    selection: Selection | None = None,
+    limits: Limits = _DEFAULT_LIMITS,
 ) -> Checkpoint:
     """Read the weights of a file of any registered format (``FORMATS``). No code of the file is run.
 
@@ -55,6 +66,8 @@ def read_checkpoint(
         weights_key: the entry that holds the weights, with dots between nested keys, "" for the top level; by default
             the rule of ``cnet.formats.parsing.weights_entry`` finds it.
         strip_prefix: cut ``module.`` and ``_orig_mod.`` where all names begin with them.
+        selection: which tensors are compressible; None: the default rule. Those that are not trained weights
+            (``cnet.tables``) never are, unless its patterns include them. Only compressible tensors must be finite.
         limits: the most that the file may claim.
 
     Raises:
@@ -62,7 +75,8 @@ def read_checkpoint(
         OSError: the file cannot be opened.
     """
     try:
-        return _read(MappedFile.open(Path(path)), weights_key, strip_prefix, limits)
+        contents = _Contents.of(MappedFile.open(Path(path)), weights_key, strip_prefix, limits)
+        return contents.checkpoint(selection or Selection())
     except MemoryError as error:
         raise CheckpointError(
             "the file needs more memory than there is. Read it on a machine with more memory.", code="too_many_elements"
@@ -71,18 +85,41 @@ def read_checkpoint(
         raise damaged("the file", "its contents are nested too deeply") from error
 
 
-def _read(file: MappedFile, weights_key: str | None, strip_prefix: bool, limits: Limits) -> Checkpoint:
-    file_format = _recognize(file)
-    contents = file_format.read(file, limits)
-    entry, notices = choose_entry(contents.root, weights_key)
-    stored, name_notices = name_tensors(entry.tensors)
-    check_limits(stored, file.size, limits)
-    prefix = common_prefix(list(stored)) if strip_prefix else ""
-    named = {name[len(prefix) :]: tensor for name, tensor in stored.items()}
-    tensors = [_load(name, tensor) for name, tensor in named.items()]
-    weights = Weights.select(tensors, tied=_tied_groups(named, tensors, contents, prefix))
-    warnings = (*contents.notices, *notices, *name_notices, *unfinished_pruning(list(named)))
-    return Checkpoint(weights, file_format.name, entry.key, prefix or None, warnings)
+@dataclass(frozen=True, eq=False)
+class _Contents:
+    """The tensors of a file under their canonical names, still in the file, and what was found out about the file."""
+
+    format: str
+    named: dict[str, StoredTensor]
+    stated_ties: tuple[tuple[str, ...], ...]
+    weights_key: str | None
+    prefix: str
+    notices: tuple[Notice, ...]
+
+    @classmethod
+    def of(cls, file: MappedFile, weights_key: str | None, strip_prefix: bool, limits: Limits) -> _Contents:
+        """Find the weights in a file. Raises CheckpointError."""
+        file_format = _recognize(file)
+        contents = file_format.read(file, limits)
+        entry, notices = choose_entry(contents.root, weights_key)
+        stored, name_notices = name_tensors(entry.tensors)
+        check_limits(stored, file.size, limits)
+        prefix = common_prefix(list(stored)) if strip_prefix else ""
+        named = {name[len(prefix) :]: tensor for name, tensor in stored.items()}
+        ties = tuple(tuple(name[len(prefix) :] for name in group) for group in contents.tied)
+        return cls(file_format.name, named, ties, entry.key, prefix, (*contents.notices, *notices, *name_notices))
+
+    def checkpoint(self, selection: Selection) -> Checkpoint:
+        """Load the tensors, choose the compressible ones and check their values. Raises CheckpointError."""
+        tensors = [_load(name, tensor) for name, tensor in self.named.items()]
+        tables = find_tables(tensors, selection)
+        chosen = replace(selection, tables=frozenset(tables))
+        weights = Weights.select(tensors, chosen, _tied_groups(self.named, tensors, self.stated_ties))
+        for name in weights.compressible:
+            check_finite(weights[name])
+        about_tables = [Notice("not_a_weight", _NOT_A_WEIGHT.format(reason), name) for name, reason in tables.items()]
+        warnings = (*self.notices, *unfinished_pruning(list(self.named)), *about_tables)
+        return Checkpoint(weights, self.format, self.weights_key, self.prefix or None, warnings)
 
 
 def _recognize(file: MappedFile) -> CheckpointFormat:
@@ -98,12 +135,12 @@ def _load(name: str, stored: StoredTensor) -> Tensor:
         tensor = stored.load(name)
     except ValueError as error:  # NumPy limits even the shapes of empty arrays
         raise damaged(f"tensor {quoted(name)}", "no array can have its shape") from error
-    check_values(tensor)
+    check_booleans(tensor)
     return tensor
 
 
 def _tied_groups(
-    named: dict[str, StoredTensor], tensors: list[Tensor], contents: CheckpointContents, prefix: str
+    named: dict[str, StoredTensor], tensors: list[Tensor], stated: tuple[tuple[str, ...], ...]
 ) -> list[tuple[str, ...]]:
     """Groups of names of one tensor: by storage, and as stated by the file, where the values are equal."""
     groups: dict[object, list[str]] = {}
@@ -111,7 +148,6 @@ def _tied_groups(
         if tensor.identity is not None:
             groups.setdefault(tensor.identity, []).append(name)
     by_storage = [tuple(group) for group in groups.values() if len(group) > 1]
-    stated = [tuple(name[len(prefix) :] for name in group) for group in contents.tied]
     values = {tensor.name: tensor for tensor in tensors}
     return by_storage + [group for group in stated if _are_equal([values[name] for name in group])]
 

@@ -13,9 +13,10 @@ from cnet.files import atomic_path
 from cnet.formats import read_checkpoint, refuse_lone_shard
 from cnet.pipeline import Inputs, Outcome, RunObserver, SilentRunObserver, run
 from cnet.spec import JobSpec
+from cnet.weights import Weights
 
 
-def compress_file(
+def compress_file(  # noqa: PLR0913 - the file, the job, and four options that most callers leave out
     source: Path | None,
     spec: JobSpec,
     out: Path,
@@ -23,6 +24,7 @@ def compress_file(
     *,
     folder: Path | None = None,
     streaming: bool | None = None,
+    weights_key: str | None = None,
 ) -> Outcome:
     """Compress a checkpoint file as ``spec`` says and write the selected bundle to ``out``.
 
@@ -35,6 +37,7 @@ def compress_file(
         folder: where the run keeps its state, so that the same call continues where it ended; None: a temporary
             folder, removed at the end.
         streaming: as in ``cnet.pipeline.Inputs``.
+        weights_key: the entry of the checkpoint that holds the weights; None: the one that ``read_checkpoint`` finds.
 
     Raises:
         CheckpointError, DatasetError: a file that cannot be read.
@@ -44,12 +47,23 @@ def compress_file(
     spec = spec.model_copy(update={"checkpoint": source.name if source else None})
     if source:
         refuse_lone_shard(source.name)
-    weights = read_checkpoint(source).weights if source else None
+    weights = _read_weights(source, spec, weights_key, observer) if source else None
     dataset = load_dataset(spec.dataset, observer) if spec.dataset else None
     if folder is not None:
         return _into(out, run(spec, Inputs(weights, dataset, folder, streaming), observer))
     with tempfile.TemporaryDirectory(prefix="cnet-") as temporary:
         return _into(out, run(spec, Inputs(weights, dataset, Path(temporary), streaming), observer))
+
+
+def _read_weights(source: Path, spec: JobSpec, weights_key: str | None, observer: RunObserver) -> Weights:
+    """The weights of a file; the observer is told which entry of it they are, and all that the reader noticed."""
+    selection = spec.compressible.selection() if spec.compressible else None
+    checkpoint = read_checkpoint(source, weights_key=weights_key, selection=selection)
+    if checkpoint.weights_key is not None:
+        observer.log(f"the weights are those of the entry {checkpoint.weights_key!r}")
+    for warning in checkpoint.warnings:
+        observer.log(f"warning: {warning}")
+    return checkpoint.weights
 
 
 def load_dataset(name: str, observer: RunObserver | None = None) -> Dataset:

@@ -15,10 +15,12 @@ select                      the point that meets the target best               c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from cnet import search
 from cnet.errors import SpecError
+from cnet.formats.parsing.tensor_values import check_finite
 from cnet.pipeline.context import RunContext
 from cnet.pipeline.digests import dataset_digest, run_key, spec_document
 from cnet.pipeline.in_memory import InMemorySteps
@@ -36,6 +38,7 @@ from cnet.pipeline.streaming.steps import StreamedSteps
 from cnet.results.points import Point
 from cnet.search import Candidate, CandidateGrid
 from cnet.spec import JobSpec
+from cnet.tables import without_tables
 from cnet.weights import Weights
 
 
@@ -115,7 +118,10 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
     plan = CompressionPlan.of(spec)
     checkpoint = None
     if inputs.weights is not None:
+        plan = replace(plan, selection=without_tables(plan.selection, inputs.weights.tensors))
         checkpoint = Weights.select(inputs.weights.tensors, plan.selection, inputs.weights.tied)
+        for name in checkpoint.compressible:
+            check_finite(checkpoint[name])
     network = _network(spec, inputs, plan, observer)
     if checkpoint is not None and network is not None:
         network.check(checkpoint)

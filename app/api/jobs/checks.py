@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
@@ -23,11 +24,26 @@ from cnet.weights import Selection, pruning_masks
 
 @dataclass(frozen=True)
 class TensorFacts:
-    """Name, element type and shape of a tensor of the job. Of tied tensors only the first one counts."""
+    """What a job needs to know of a tensor. Of tied tensors only the first one counts.
+
+    Attributes:
+        name, dtype, shape: as in the checkpoint's manifest.
+        table: whether it is not a trained weight (``cnet.tables``), although type and shape would allow it.
+        finite: whether its values are known to be finite.
+    """
 
     name: str
     dtype: str
     shape: tuple[int, ...]
+    table: bool = False
+    finite: bool = True
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> TensorFacts:
+        """The facts that a row of a checkpoint's manifest states."""
+        name, dtype, shape = row["name"], row["dtype"], tuple(row["shape"])
+        table = not row["compressible"] and Selection().selects(name, dtype, shape)
+        return cls(name, dtype, shape, table, finite=row["min"] is not None and row["max"] is not None)
 
 
 @dataclass(frozen=True)
@@ -75,8 +91,10 @@ def check(backend: Backend, document: Any, owner: str) -> CheckedSpec:
     if dataset is not None:
         shapes = {row["name"]: tuple(row["shape"]) for row in rows}
         check_match(cast(Architecture, spec.architecture), *dataset.images, shapes)
-    tensors = (TensorFacts(row["name"], row["dtype"], tuple(row["shape"])) for row in rows if row["tied_to"] is None)
-    return CheckedSpec(spec, stored.id, dataset, tuple(tensors))
+    tensors = (TensorFacts.of(row) for row in rows if row["tied_to"] is None)
+    checked = CheckedSpec(spec, stored.id, dataset, tuple(tensors))
+    _check_finite(checked)
+    return checked
 
 
 def estimate(checked: CheckedSpec, queued: int) -> Estimate:
@@ -103,9 +121,20 @@ def estimate(checked: CheckedSpec, queued: int) -> Estimate:
 
 
 def _compressible(checked: CheckedSpec) -> list[TensorFacts]:
-    selection = _selection(checked.spec)
+    tables = frozenset(tensor.name for tensor in checked.tensors if tensor.table)
+    selection = replace(_selection(checked.spec), tables=tables)
     masks = pruning_masks(tensor.name for tensor in checked.tensors)
     return [t for t in checked.tensors if t.name not in masks and selection.selects(t.name, t.dtype, t.shape)]
+
+
+def _check_finite(checked: CheckedSpec) -> None:
+    """Raise SpecError where the job would compress a tensor that has NaN or infinity."""
+    for tensor in _compressible(checked):
+        if not tensor.finite:
+            raise SpecError(
+                f"compressible.include: tensor {tensor.name[:120]!r} has values that are NaN or infinite, which cannot "
+                "be compressed. Correct the patterns, or add the tensor to compressible.exclude."
+            )
 
 
 def warnings(checked: CheckedSpec) -> list[str]:

@@ -29,6 +29,10 @@ class Notice:
     detail: str
     tensor: str | None = None
 
+    def __str__(self) -> str:
+        """The sentence, after the name of the tensor that it is about."""
+        return self.detail if self.tensor is None else f"tensor {quoted(self.tensor)}: {self.detail}"
+
 
 class StoredTensor(ABC):
     """A tensor that is still in the file."""

@@ -82,7 +82,7 @@ def unfinished_pruning(names: Sequence[str]) -> list[Notice]:
     return [
         Notice(
             "unfinished_pruning",
-            f"{mask} is the mask of a pruning that was not made permanent. It is kept as it is and not applied to "
+            f"it is the mask of a pruning that was not made permanent. It is kept as it is and not applied to "
             f"{original}. Call torch.nn.utils.prune.remove before saving.",
             mask,
         )

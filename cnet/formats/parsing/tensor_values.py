@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +17,13 @@ from cnet.formats.parsing.contents import damaged
 from cnet.formats.parsing.quoting import quoted
 from cnet.weights import Tensor
 
+NumberT = TypeVar("NumberT", int, float)
+_WITHOUT_ORDER = ("bool", "complex64", "complex128")
+
 
 @dataclass(frozen=True)
 class ValueStatistics:
-    """Statistics of one tensor; None where there are none (an empty tensor, or values that are not real numbers).
+    """Statistics of one tensor; None where one is no finite number, or the values are not real numbers.
 
     Attributes:
         min, max: smallest and largest value; integers for integer types.
@@ -39,22 +43,19 @@ def value_chunks(tensor: Tensor) -> Iterator[npt.NDArray[np.generic]]:
     return (dtypes.widen(chunk, tensor.dtype) for chunk in chunks(tensor.data))
 
 
-def check_values(tensor: Tensor) -> None:
-    """Refuse a tensor whose values cannot be weights.
-
-    Raises:
-        CheckpointError: ``not_finite`` for NaN or infinity in a floating-point tensor; ``corrupt`` for bytes other
-            than 0 and 1 in a boolean one.
-    """
+def check_booleans(tensor: Tensor) -> None:
+    """Refuse booleans other than 0 and 1. Raises CheckpointError (``corrupt``)."""
     if tensor.dtype == "bool" and tensor.size and int(tensor.data.reshape(-1).view(np.uint8).max()) > 1:
         raise damaged(f"tensor {quoted(tensor.name)}", "it has booleans that are neither 0 nor 1")
-    if not dtypes.by_name(tensor.dtype).floating:
-        return
+
+
+def check_finite(tensor: Tensor) -> None:
+    """Refuse a tensor to be compressed that has NaN or infinity. Raises CheckpointError (``not_finite``)."""
     count = sum(chunk.size - int(np.count_nonzero(np.isfinite(chunk))) for chunk in value_chunks(tensor))
     if count:
         raise CheckpointError(
-            f"tensor {quoted(tensor.name)}: {count} of its {tensor.size} values are NaN or infinite. "
-            "Save the checkpoint from before the training diverged.",
+            f"tensor {quoted(tensor.name)}: {count} of its {tensor.size} values are NaN or infinite, so it cannot be "
+            "compressed. Save the checkpoint from before the training diverged.",
             code="not_finite",
         )
 
@@ -62,15 +63,22 @@ def check_values(tensor: Tensor) -> None:
 def value_statistics(tensor: Tensor) -> ValueStatistics:
     """Statistics of the values of a tensor. Sums are in float64."""
     zeros = tensor.size - sum(int(np.count_nonzero(chunk)) for chunk in value_chunks(tensor))
-    if not tensor.size or tensor.dtype in ("bool", "complex64"):
+    if not tensor.size or tensor.dtype in _WITHOUT_ORDER:
         return ValueStatistics(None, None, None, None, zeros)
     lows, highs = zip(*((chunk.min(), chunk.max()) for chunk in value_chunks(tensor)), strict=True)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = math.fsum(_sum(chunk) for chunk in value_chunks(tensor)) / tensor.size
+        mean = _total([_sum(chunk) for chunk in value_chunks(tensor)]) / tensor.size
         squares = sum(_sum_of_squares(chunk, mean) for chunk in value_chunks(tensor))
-    return ValueStatistics(
-        min(lows).item(), max(highs).item(), _finite(mean), _finite(math.sqrt(squares / tensor.size)), zeros
-    )
+    std = math.sqrt(squares / tensor.size)
+    return ValueStatistics(_finite(min(lows).item()), _finite(max(highs).item()), _finite(mean), _finite(std), zeros)
+
+
+def _total(sums: list[float]) -> float:
+    """The exact sum of numbers, NaN where there is none: a sum is infinite, or beyond the range of float64."""
+    try:
+        return math.fsum(sums)
+    except (OverflowError, ValueError):
+        return math.nan
 
 
 def _sum(values: npt.NDArray[np.generic]) -> float:
@@ -82,5 +90,5 @@ def _sum_of_squares(values: npt.NDArray[np.generic], mean: float) -> float:
     return float(np.dot(centred, centred))
 
 
-def _finite(value: float) -> float | None:
+def _finite(value: NumberT) -> NumberT | None:
     return value if math.isfinite(value) else None

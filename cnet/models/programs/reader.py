@@ -19,7 +19,7 @@ from cnet.models.programs.document import Graph, Program, ProgramTensor
 from cnet.models.programs.graph import ModelDocument, ParsedGraph
 from cnet.models.programs.signature import Kind
 from cnet.models.programs.tensors import StoredTensor, read_tensors
-from cnet.weights import Tensor, Weights
+from cnet.weights import Selection, Tensor, Weights
 
 _DEFAULT = Limits()
 
@@ -151,7 +151,7 @@ def _misfit(train: ParsedGraph, graph: ParsedGraph, known: set[str]) -> str | No
 
 
 def _weights(program: Program, stored: dict[str, StoredTensor], constants: dict[str, StoredTensor]) -> Weights:
-    """All tensors of the program; tied are those that the archive stores once."""
+    """All tensors of the program; tied are those that the archive stores once. Buffers are not compressible."""
     order = {name: position for position, name in enumerate([*stored, *constants])}
     found = {
         row.name: (stored if row.kind in {"parameter", "buffer"} else constants)[row.name] for row in program.tensors
@@ -162,4 +162,5 @@ def _weights(program: Program, stored: dict[str, StoredTensor], constants: dict[
         groups.setdefault(found[name].identity, []).append(name)
     tied = [tuple(group) for group in groups.values() if len(group) > 1]
     tensors: list[Tensor] = [found[name].tensor for name in names]
-    return Weights.select(tensors, tied=tied)
+    buffers = frozenset(name for name in names if not found[name].is_parameter)
+    return Weights.select(tensors, Selection(tables=buffers), tied)

@@ -14,9 +14,9 @@ from cnet.errors import CheckpointError, ProgramError
 from cnet.formats.parsing.contents import contiguous
 from cnet.formats.parsing.mapped_file import Limits
 from cnet.formats.parsing.quoting import quoted
-from cnet.formats.parsing.tensor_values import check_values
+from cnet.formats.parsing.tensor_values import check_booleans, check_finite
 from cnet.models.programs.archive import CONSTANTS, WEIGHTS, Archive
-from cnet.weights import Tensor
+from cnet.weights import Selection, Tensor
 
 DTYPE_NAMES = {
     1: "uint8",
@@ -156,7 +156,9 @@ def _stored(archive: Archive, folder: str, name: str, entry: dict[str, Any]) -> 
     )
     tensor = Tensor(name, dtype.name, contiguous(view, dtype.numpy))
     try:
-        check_values(tensor)
+        check_booleans(tensor)
+        if entry.get("is_param") and Selection().selects(name, dtype.name, sizes):  # buffers hold masks of -inf
+            check_finite(tensor)
     except CheckpointError as error:
         raise ProgramError(error.detail, code=error.code) from error
     return StoredTensor(tensor, (folder, path, dtype.name, sizes, strides, offset), bool(entry.get("is_param")))

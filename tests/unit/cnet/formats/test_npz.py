@@ -62,7 +62,7 @@ def test_scalars_empty_arrays_and_names_with_slashes_are_read(tmp_path: Path) ->
         (np.zeros(2, dtype="c16"), "unsupported_dtype"),
         (np.zeros(2, dtype="datetime64[s]"), "unsupported_dtype"),
         (np.zeros(2, dtype="V2"), "unsupported_dtype"),
-        (np.array([1.0, np.nan]), "not_finite"),
+        (np.array([[1.0, np.nan]]), "not_finite"),
         (np.zeros((1,) * 33) if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else np.zeros(2, "c16"), ""),
     ],
 )

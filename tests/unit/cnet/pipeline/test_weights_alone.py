@@ -237,3 +237,48 @@ def test_numbers_that_outgrow_their_type_are_refused(tmp_path: Path, quantize: d
 
     assert caught.value.code == "not_finite"
     assert not list(tmp_path.rglob("point-*.npz"))
+
+
+def network_with_tables() -> Weights:
+    """A detector: convolutions of size 0.05, anchors up to 373, a mask of -inf."""
+    rng = np.random.default_rng(0)
+    anchors = np.array([10, 13, 16, 30, 33, 23, 30, 61, 62, 45, 59, 119, 116, 90, 156, 198, 373, 326])
+    tensors = [
+        Tensor("conv.weight", "float32", (rng.normal(size=(32, 16, 3, 3)) * 0.05).astype(np.float32)),
+        Tensor("head.boxes", "float32", anchors.reshape(3, 3, 2).astype(np.float32)),
+        Tensor("mask", "float32", np.triu(np.full((16, 16), -np.inf, np.float32), 1)),
+    ]
+    return Weights.select(tensors)
+
+
+@pytest.mark.parametrize(("encode", "streaming"), [("npz", False), ("compact", False), ("compact", True)])
+def test_tables_are_kept_and_do_not_spoil_the_weights(tmp_path: Path, encode: str, streaming: bool) -> None:
+    """Reports A and G: anchors and a mask come back bit for bit, and the weights are as good as without them."""
+    weights = network_with_tables()
+    spec = weights_spec(
+        prune={"name": "magnitude", "sparsity": 0.0},
+        quantize={"name": "kmeans", "clusters": 16},
+        encode={"name": encode},
+    )
+    alone = run(spec, Inputs(Weights.select(weights.tensors[:1]), None, tmp_path / "alone"), SilentRunObserver())
+
+    outcome = run(spec, Inputs(weights, None, tmp_path / "all", streaming), SilentRunObserver())
+
+    decoded = open_bundle(outcome.bundles[0]).weights()
+    assert outcome.points[0].mse == alone.points[0].mse
+    assert decoded.compressible == ("conv.weight",)
+    for name in ("head.boxes", "mask"):
+        assert decoded[name].data.tobytes() == weights[name].data.tobytes()
+
+
+def test_included_tables_are_compressed_and_must_be_finite(tmp_path: Path) -> None:
+    """Reports A and G: what the user includes counts as a weight."""
+    weights = network_with_tables()
+    boxes = weights_spec(compressible={"include": ["*boxes"]})
+    outcome = run(boxes, Inputs(weights, None, tmp_path / "boxes"), SilentRunObserver())
+    assert open_bundle(outcome.bundles[0]).weights().compressible == ("conv.weight", "head.boxes")
+
+    mask = weights_spec(compressible={"include": ["mask"]})
+    with pytest.raises(CheckpointError) as caught:
+        run(mask, Inputs(weights, None, tmp_path / "mask"), SilentRunObserver())
+    assert caught.value.code == "not_finite"

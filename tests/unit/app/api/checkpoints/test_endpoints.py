@@ -130,7 +130,7 @@ def test_expired_is_gone(bench: Bench) -> None:
     ("body", "code"),
     [
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", "lfs_pointer"),
-        (npz(x=[float("nan"), 1.0]), "not_finite"),
+        (npz(x=[[float("nan"), 1.0]]), "not_finite"),
         (npz(x=["a", "b"]), "unsupported_dtype"),
         (small_weights()[:100], "truncated"),
     ],

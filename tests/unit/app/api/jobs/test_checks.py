@@ -171,3 +171,19 @@ def test_validation_warns(bench: Bench) -> None:
     assert "nothing.*" in bench.client.post("/v1/jobs:validate", json=spec).json()["warnings"][0]
     spec["compressible"] = {"exclude": ["*"]}
     assert "no tensor" in bench.client.post("/v1/jobs:validate", json=spec).json()["warnings"][0]
+
+
+def test_a_mask_counts_only_where_it_is_included_and_then_it_must_be_finite(bench: Bench) -> None:
+    """Report A: the estimate leaves a mask of -inf out; a job that would compress it is refused before it is queued."""
+    rng = np.random.default_rng(0)
+    mask = Tensor("mask", "float32", np.triu(np.full((16, 16), -np.inf, np.float32), 1))
+    weight = Tensor("weight", "float32", rng.normal(size=(32, 32)).astype(np.float32))
+    made = bench.client.post("/v1/checkpoints", content=npz(weight=weight.data, mask=mask.data)).json()
+    assert [(row["code"], row["tensor"]) for row in made["warnings"]] == [("not_a_weight", "mask")]
+
+    answer = bench.client.post("/v1/jobs:validate", json={"checkpoint": made["id"]}).json()
+    assert answer["estimate"]["compressible_parameters"] == made["compressible_parameters"] == 32 * 32
+
+    spec = {"checkpoint": made["id"], "compressible": {"include": ["mask"]}}
+    problem = check_problem(bench.client.post("/v1/jobs", json=spec), 422, "invalid_spec")
+    assert "'mask' has values that are NaN or infinite" in problem["detail"]

@@ -204,7 +204,7 @@ W = tensor("w", FLOAT, (4,), block(9, FOUR_FLOATS))
         (tensor("v", 12, (1,), block(11, packed(2**32))), "corrupt"),
         (tensor("v", BOOL, (1,), block(5, packed(2))), "corrupt"),
         (tensor("v", BOOL, (1,), block(9, b"\2")), "corrupt"),
-        (tensor("v", FLOAT, (1,), block(9, struct.pack("<f", float("nan")))), "not_finite"),
+        (tensor("v", FLOAT, (1, 1), block(9, struct.pack("<f", float("nan")))), "not_finite"),
         (tensor("v", 8, (1,), block(6, b"text")), "unsupported_dtype"),
         (tensor("v", 22, (2,), block(9, b"\x12")), "unsupported_dtype"),
         (tensor("v", 99, (2,), block(9, b"\x12")), "unsupported_dtype"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cnet.errors import CheckpointError
-from cnet.formats.parsing.tensor_values import check_values, value_chunks, value_statistics
+from cnet.formats.parsing.tensor_values import check_finite, value_chunks, value_statistics
 from cnet.weights import Tensor
 
 
@@ -40,6 +40,6 @@ def test_the_message_counts_values_that_are_not_finite() -> None:
     tensor = Tensor("fc.weight", "float32", np.array([np.nan, 1.0, np.inf], np.float32))
 
     with pytest.raises(CheckpointError, match=r"'fc\.weight': 2 of its 3 values .* Save the checkpoint") as caught:
-        check_values(tensor)
+        check_finite(tensor)
 
     assert caught.value.code == "not_finite"

@@ -204,9 +204,9 @@ def test_types_that_are_not_supported_are_refused_by_name(tmp_path: Path, dtype:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64, torch.float8_e5m2])
 @pytest.mark.parametrize("value", [float("nan"), float("-inf")])
 def test_values_that_are_not_finite_are_refused_by_name(tmp_path: Path, dtype: torch.dtype, value: float) -> None:
-    """The message names the tensor."""
-    tensor = torch.ones(4)
-    tensor[2] = value
+    """The message names the tensor, where it is a weight; masks and other tensors are kept."""
+    tensor = torch.arange(64.0).reshape(8, 8) / 64
+    tensor[2, 3] = value
     error = refusal(saved(tmp_path, {"fine": torch.ones(2), "layer.weight": tensor.to(dtype)}))
     assert error.code == "not_finite"
     assert "'layer.weight'" in error.detail
