@@ -23,6 +23,7 @@ from app.api.http.openapi import describe
 from app.api.http.problems import handle_http, handle_known, handle_validation
 from app.api.http.request_context import RequestContext
 from app.api.jobs.endpoints import router as jobs
+from app.api.programs.endpoints import router as programs
 from app.api.reference.endpoints import router as reference
 from app.api.request_folder import remove_abandoned_folders
 from app.api.results.endpoints import router as results
@@ -45,6 +46,7 @@ _DESCRIPTION = (
 _TAGS = [
     {"name": "checkpoints", "description": "The weights of trained models."},
     {"name": "datasets", "description": "Labelled images to train on and to measure accuracy with."},
+    {"name": "programs", "description": "The architectures of your own networks, exported by `torch.export`."},
     {"name": "jobs", "description": "Compressing a checkpoint: submit a job, follow it, cancel it."},
     {"name": "results", "description": "What a job made: points, bundles, decoded models, metrics."},
     {"name": "catalogue", "description": "The parts that a job can name, and the limits of the server."},
@@ -76,7 +78,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
         redoc_url=None,
     )
     app.state.backend = backend
-    for router in (checkpoints, datasets, jobs, results, catalogue, health, reference):
+    for router in (checkpoints, datasets, programs, jobs, results, catalogue, health, reference):
         app.include_router(router)
     for kind in (ServiceError, CnetError, SQLAlchemyError, OSError):
         app.add_exception_handler(kind, handle_known)

@@ -34,6 +34,7 @@ class Backend:
     idempotency: IdempotencyKeys
     checkpoints: UploadedFiles
     datasets: UploadedFiles
+    programs: UploadedFiles
     jobs: Jobs
     lifecycle: Lifecycle
     events: JobEvents
@@ -61,6 +62,7 @@ class Backend:
             idempotency=IdempotencyKeys(database),
             checkpoints=UploadedFiles.checkpoints(database, retention_days=days),
             datasets=UploadedFiles.datasets(database, retention_days=days),
+            programs=UploadedFiles.programs(database, retention_days=days),
             jobs=Jobs(database, retention_days=days),
             lifecycle=Lifecycle(database),
             events=JobEvents(database),

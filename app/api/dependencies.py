@@ -28,6 +28,7 @@ def get_owner(request: Request) -> str:
 
 CheckpointId = Annotated[str, Path(description="Id of the checkpoint, `ckpt_...`.")]
 DatasetId = Annotated[str, Path(description="Id of the data set, `ds_...`.")]
+ProgramId = Annotated[str, Path(description="Id of the program, `prog_...`.")]
 JobId = Annotated[str, Path(description="Id of the job, `job_...`.")]
 BackendDep = Annotated[Backend, Depends(get_backend)]
 OwnerDep = Annotated[str, Depends(get_owner)]

@@ -1,4 +1,4 @@
-"""What checkpoints and data sets have in common: accepting an upload, and finding an uploaded file."""
+"""What checkpoints, data sets and programs have in common: accepting an upload, and finding an uploaded file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uploaded checkpoints and data sets in the database. Their rows do not change, except to be deleted."""
+"""Uploaded checkpoints, data sets and programs in the database. Their rows do not change, except to be deleted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sqlalchemy import RowMapping, Table, insert, select, update
 
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
-from app.core.db.tables import checkpoints, datasets
+from app.core.db.tables import checkpoints, datasets, programs
 from app.core.ids import new_id
 
 
@@ -28,7 +28,7 @@ class NewUploadedFile:
 
 @dataclass(frozen=True)
 class UploadedFile:
-    """A row of ``checkpoints`` or ``datasets``."""
+    """A row of ``checkpoints``, ``datasets`` or ``programs``."""
 
     id: str
     owner: str
@@ -48,7 +48,7 @@ class UploadedFile:
 
 
 class UploadedFiles:
-    """The uploaded files of one kind: ``UploadedFiles.checkpoints(...)`` or ``UploadedFiles.datasets(...)``."""
+    """The uploaded files of one kind, such as ``UploadedFiles.checkpoints(...)``."""
 
     def __init__(self, database: Database, table: Table, prefix: str, clock: Clock, retention_days: float) -> None:
         self._database = database
@@ -66,6 +66,11 @@ class UploadedFiles:
     def datasets(cls, database: Database, clock: Clock = utc_now, retention_days: float = 0.0) -> UploadedFiles:
         """The uploaded data sets. They expire after ``retention_days``; 0 means never."""
         return cls(database, datasets, "ds", clock, retention_days)
+
+    @classmethod
+    def programs(cls, database: Database, clock: Clock = utc_now, retention_days: float = 0.0) -> UploadedFiles:
+        """The uploaded programs. They expire after ``retention_days``; 0 means never."""
+        return cls(database, programs, "prog", clock, retention_days)
 
     def create(self, new: NewUploadedFile) -> UploadedFile:
         """Store a new row and return it."""

@@ -1,6 +1,7 @@
 """Deletion of old data: deleted and expired objects, files of jobs that have ended, blobs without a reference.
 
-The rows of jobs, checkpoints and data sets stay, so that a client learns that they are gone; their content is removed.
+The rows of jobs, checkpoints, data sets and programs stay, so that a client learns that they are gone; their content is
+removed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, Update, delete,
 from app.core.blobs import BlobStore
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
-from app.core.db.tables import checkpoints, datasets, events, jobs, points
+from app.core.db.tables import checkpoints, datasets, events, jobs, points, programs
 from app.core.idempotency import IdempotencyKeys
 from app.core.jobs import JobFolder, Lifecycle
 from app.core.outbox import Outbox
@@ -29,6 +30,8 @@ BLOB_SECONDS = 3600.0
 SCRATCH_SECONDS = 86400.0
 IDEMPOTENCY_SECONDS = 86400.0
 SENT_SECONDS = 3600.0
+#: The tables of uploaded files, and the column of ``jobs`` that refers to each.
+_REFERENCES = {checkpoints: jobs.c.checkpoint_id, datasets: jobs.c.dataset_id, programs: jobs.c.program_id}
 
 
 class Retention:
@@ -59,7 +62,7 @@ class Retention:
         """Mark expired objects as deleted, unless they are in use."""
         now = self._clock()
         with self._database.write() as connection:
-            for table, reference in ((checkpoints, jobs.c.checkpoint_id), (datasets, jobs.c.dataset_id)):
+            for table, reference in _REFERENCES.items():
                 used = select(jobs.c.id).where(reference == table.c.id, jobs.c.status.in_(ACTIVE)).exists()
                 connection.execute(_expire(table).where(table.c.expires_at <= now, ~used).values(deleted_at=now))
             ended = jobs.c.status.in_(FINAL)
@@ -116,7 +119,7 @@ class Retention:
 
 def _digests_in_use() -> list[Select[tuple[str]]]:
     """Queries for the digests of the blobs in use."""
-    live = [select(table.c.blob).where(table.c.deleted_at.is_(None)) for table in (checkpoints, datasets)]
+    live = [select(table.c.blob).where(table.c.deleted_at.is_(None)) for table in _REFERENCES]
     return [*live, select(points.c.blob)]
 
 

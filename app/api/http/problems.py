@@ -31,7 +31,7 @@ from app.core.errors import (
     UnauthorizedError,
     UnavailableError,
 )
-from cnet.errors import ArchitectureMismatchError, CheckpointError, CnetError, DatasetError, SpecError
+from cnet.errors import ArchitectureMismatchError, CheckpointError, CnetError, DatasetError, ProgramError, SpecError
 from cnet.files import disk_full_detail, is_disk_full
 
 MEDIA_TYPE = "application/problem+json"
@@ -52,6 +52,7 @@ STATUSES: dict[type[Exception], int] = {
     SpecError: 422,
     CheckpointError: 422,
     DatasetError: 422,
+    ProgramError: 422,
     ArchitectureMismatchError: 422,
     TooManyError: 429,
     UnavailableError: 503,

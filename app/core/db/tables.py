@@ -67,6 +67,7 @@ def _uploads(name: str) -> Table:
 
 checkpoints = _uploads("checkpoints")
 datasets = _uploads("datasets")
+programs = _uploads("programs")
 
 jobs = Table(
     "jobs",
@@ -81,6 +82,7 @@ jobs = Table(
     Column("spec", JSON, nullable=False),
     Column("checkpoint_id", ID, ForeignKey("checkpoints.id")),
     Column("dataset_id", ID, ForeignKey("datasets.id")),
+    Column("program_id", ID, ForeignKey("programs.id")),
     Column("time_limit", Integer, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("queued_at", UtcDateTime, nullable=False),

@@ -22,6 +22,7 @@ class NewJob:
     labels: dict[str, str] | None = None
     checkpoint_id: str | None = None
     dataset_id: str | None = None  # None also for a built-in data set
+    program_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Job:
     spec: dict[str, Any]
     checkpoint_id: str | None
     dataset_id: str | None
+    program_id: str | None
     time_limit: int
     created_at: datetime
     queued_at: datetime

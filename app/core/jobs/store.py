@@ -104,13 +104,17 @@ class Jobs:
         """How many jobs of an owner have not ended."""
         return self._count((jobs.c.owner == owner) & jobs.c.status.in_(ACTIVE))
 
-    def uses(self, *, checkpoint_id: str | None = None, dataset_id: str | None = None) -> bool:
-        """Whether a job that has not ended needs the checkpoint or the data set."""
+    def uses(
+        self, *, checkpoint_id: str | None = None, dataset_id: str | None = None, program_id: str | None = None
+    ) -> bool:
+        """Whether a job that has not ended needs the checkpoint, the data set or the program."""
         condition: ColumnElement[bool] = jobs.c.status.in_(ACTIVE)
         if checkpoint_id is not None:
             condition &= jobs.c.checkpoint_id == checkpoint_id
         if dataset_id is not None:
             condition &= jobs.c.dataset_id == dataset_id
+        if program_id is not None:
+            condition &= jobs.c.program_id == program_id
         return self._count(condition) > 0
 
     def mark_deleted(self, job_id: str) -> None:

@@ -85,6 +85,20 @@ def test_blobs_that_nothing_refers_to_go(
     assert left != kept
 
 
+def test_programs_expire_unless_a_job_needs_them(
+    clean: Callable[..., None], store: Callable[[str], str], blobs: LocalBlobs, database: Database
+) -> None:
+    """Their blobs stay as long as they do."""
+    programs = UploadedFiles.programs(database, retention_days=1)
+    used, unused = (programs.create(NewUploadedFile("local", "net.pt2", n, 1, {}, store(n))) for n in ("a", "b"))
+    Jobs(database).create(NewJob("local", {}, 100, program_id=used.id))
+    clean()
+    assert len(list(blobs.digests())) == 2
+    clean(LATER)
+    assert list(blobs.digests()) == [used.blob]
+    assert unused.blob != used.blob
+
+
 def test_a_blob_that_was_just_stored_stays(
     clean: Callable[..., None], store: Callable[[str], str], blobs: LocalBlobs, tmp_path: Path
 ) -> None:

@@ -1,0 +1,1 @@
+"""Programs: the architectures of users' own networks, as ``torch.export`` archives."""

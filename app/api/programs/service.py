@@ -1,0 +1,38 @@
+"""The operations on programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from app.api.backend import Backend
+from app.api.uploaded_files import UploadReader, get_uploaded_file
+from app.core.errors import ConflictError
+from app.core.uploaded_files import UploadedFile
+from cnet.sandbox import PROGRAM_FILE
+
+
+def upload_reader(backend: Backend) -> UploadReader:
+    """How an uploaded program is read and stored."""
+
+    def read(source: Path, target: Path) -> tuple[Path, dict[str, Any]]:
+        manifest = backend.sandbox.program(source, target)
+        return target / PROGRAM_FILE, json.loads(manifest.to_json())
+
+    return UploadReader(backend.programs, read)
+
+
+def get(backend: Backend, program_id: str, owner: str) -> UploadedFile:
+    """An owner's program. Raises NotFoundError, GoneError."""
+    return get_uploaded_file(backend.programs, "program", program_id, owner)
+
+
+def delete(backend: Backend, program_id: str, owner: str) -> None:
+    """Delete a program. Raises ConflictError (``in_use``) while a job needs it, NotFoundError, GoneError."""
+    stored = get(backend, program_id, owner)
+    if backend.jobs.uses(program_id=stored.id):
+        raise ConflictError(
+            f"program {stored.id}: a job that has not ended needs it. Wait for the job or cancel it.", code="in_use"
+        )
+    backend.programs.mark_deleted(stored.id)
