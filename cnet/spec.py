@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
@@ -76,6 +76,21 @@ class Compressible(UserDocument):
         return Selection(self.include, self.exclude)
 
 
+class ProgramArchitecture(UserDocument):
+    """A network of the user's own: a program, and what it is trained for."""
+
+    program: str = Field(min_length=1, max_length=200, description="Id of the program.")
+    task: Literal["classification", "regression", "distill", "ctc"] = Field(
+        default="classification", description="What the network learns from the data set, and is judged by."
+    )
+    output: int | None = Field(
+        default=None,
+        ge=0,
+        lt=2**31,
+        description="Number of the output that is used, from 0; null: the only one that fits the task.",
+    )
+
+
 class JobSpec(UserDocument):
     """One compression job. A field that is left out, or null, has its default; so has a field inside a part."""
 
@@ -84,10 +99,18 @@ class JobSpec(UserDocument):
     checkpoint: str | None = Field(
         default=None,
         max_length=200,
-        description="Id of the checkpoint; null: train the architecture from scratch first.",
+        description="Id of the checkpoint; null: take the weights of the program, or train the built-in architecture "
+        "from scratch first.",
     )
-    architecture: Annotated[Architecture, OneOf(ARCHITECTURES)] | None = Field(
-        default=None, description="Network that the weights belong to; needed with a data set."
+    architecture: (
+        Annotated[
+            Architecture | ProgramArchitecture,
+            OneOf(ARCHITECTURES, others=(ProgramArchitecture,), bare_names=True),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Network that the weights belong to, built-in or a program; needed with a data set.",
     )
     dataset: str | None = Field(
         default=None,
@@ -156,14 +179,14 @@ class JobSpec(UserDocument):
     @model_validator(mode="after")
     def _check_inputs(self) -> Self:
         """Check that checkpoint, architecture and data set go together."""
-        if self.checkpoint is None and (self.architecture is None or self.dataset is None):
+        if self.architecture is None and (self.checkpoint is None or self.dataset is not None):
             raise ValueError(
-                "there is nothing to compress. Give a checkpoint, or an architecture and a dataset to train a baseline "
-                "from scratch."
+                "a dataset needs an architecture. Name the architecture that the checkpoint belongs to, or a program."
+                if self.checkpoint is not None
+                else "there is nothing to compress. Give a checkpoint, a program, or an architecture and a dataset to "
+                "train a baseline from scratch."
             )
-        if self.dataset is not None and self.architecture is None:
-            raise ValueError("a dataset needs an architecture. Name the architecture that the checkpoint belongs to.")
-        if self.architecture is not None and self.dataset is None:
+        if self.program is None and self.architecture is not None and self.dataset is None:
             raise ValueError("an architecture needs a dataset. Give one, or leave the architecture out.")
         if self.checkpoint is not None and self.baseline is not None:
             raise ValueError("baseline is the training from scratch. Leave it out where a checkpoint is given.")
@@ -192,6 +215,11 @@ class JobSpec(UserDocument):
         """Whether there is a data set, and therefore fine-tuning and accuracies."""
         return self.dataset is not None
 
+    @property
+    def program(self) -> ProgramArchitecture | None:
+        """The program that the job names as its architecture; None where it names none."""
+        return self.architecture if isinstance(self.architecture, ProgramArchitecture) else None
+
     def resolved(self) -> JobSpec:
         """The same job with every default written out, as its manifest and the API show it."""
         update: dict[str, Any] = {
@@ -205,7 +233,7 @@ class JobSpec(UserDocument):
             update["prune"] = _prune_gradually(update["prune"], training)
             update["method"] = self.method or METHODS.create(DEFAULT_PARTS["method"])
             update["recover"] = self.recover or Recover()
-            if self.checkpoint is None:
+            if self.checkpoint is None and self.program is None:
                 update["baseline"] = self.baseline or Baseline()
         return self.model_copy(update=update)
 

@@ -21,9 +21,9 @@ import pkgutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar, get_args
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar, get_args
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
@@ -45,6 +45,9 @@ class Part(UserDocument):
 
 
 PartT = TypeVar("PartT", bound=Part)
+
+_BARE_NAME = "(name)"  # tags of branches that are no part: parts have no parentheses in their names
+_UNKNOWN = "(unknown)"
 
 
 class Registry(Generic[PartT]):
@@ -145,16 +148,63 @@ class OneOf:
 
     ``prune: Annotated[Pruner, OneOf(PRUNERS)]`` validates ``{"name": "magnitude", ...}`` into that class. Errors name
     the field inside the part.
+
+    Attributes:
+        registry: the parts.
+        others: documents that the field takes as well, each recognized by the field that it declares first.
+        bare_names: whether the name alone may stand for a part without parameters, ``"magnitude"``.
     """
 
     registry: Registry[Any]
+    others: tuple[type[BaseModel], ...] = ()
+    bare_names: bool = False
+
+    def document(self, tag: str) -> type[BaseModel]:
+        """The class of a branch of the union. Raises SpecError where there is none."""
+        return self._by_field.get(tag) or self.registry.get(tag)
+
+    @property
+    def _by_field(self) -> dict[str, type[BaseModel]]:
+        return {next(iter(other.model_fields)): other for other in self.others}
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """A union with one branch for each registered name."""
+        """A union with one branch for each registered name, and one for each other document."""
         names = self.registry.names()
         choices = {name: handler.generate_schema(self.registry.get(name)) for name in names}
-        return core_schema.tagged_union_schema(choices, discriminator="name")
+        if not self.others and not self.bare_names:
+            return core_schema.tagged_union_schema(choices, discriminator="name")
+        choices |= {tag: handler.generate_schema(other) for tag, other in self._by_field.items()}
+        choices[_BARE_NAME] = core_schema.chain_schema(
+            [core_schema.str_schema(), core_schema.no_info_plain_validator_function(self._named)]
+        )
+        choices[_UNKNOWN] = core_schema.no_info_after_validator_function(self._refuse, core_schema.any_schema())
+        return core_schema.tagged_union_schema(choices, discriminator=self._tag)
+
+    def _tag(self, value: Any) -> str | None:
+        """The branch for a value; None where it names none."""
+        if isinstance(value, str) and self.bare_names:
+            return _BARE_NAME
+        if isinstance(value, dict):
+            if value.get("name") is None:
+                return next((tag for tag in self._by_field if tag in value), None)
+            return value["name"] if value["name"] in self.registry.names() else _UNKNOWN
+        name = getattr(value, "name", None)  # a part that exists already
+        return (
+            name
+            if isinstance(name, str)
+            else next((tag for tag, other in self._by_field.items() if type(value) is other), None)
+        )
+
+    def _named(self, name: str) -> Part:
+        part: Part = self.registry.create(name) if name in self.registry.names() else self._refuse({"name": name})
+        return part
+
+    def _refuse(self, value: dict[str, Any]) -> NoReturn:
+        raise ValueError(f"there is no {value['name']!r}. Use one of: {', '.join(map(repr, self.registry.names()))}.")
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """The JSON Schema of the union, a plain ``oneOf``."""
-        return handler(schema)
+        document = handler(schema)
+        if "oneOf" in document:
+            document["oneOf"] = [branch for branch in document["oneOf"] if branch]  # without that of unknown names
+        return document

@@ -41,11 +41,16 @@ def field_names(model: type[BaseModel]) -> tuple[str, ...]:
 
 def part_registry(annotation: Any) -> Registry[Any] | None:
     """The registry of the parts that a field takes, or None where its annotation has no ``OneOf``."""
+    choice = _choice(annotation)
+    return None if choice is None else choice.registry
+
+
+def _choice(annotation: Any) -> OneOf | None:
     for choice in (annotation, *get_args(annotation)):
         if get_origin(choice) is Annotated:
             for metadata in choice.__metadata__:
                 if isinstance(metadata, OneOf):
-                    return metadata.registry
+                    return metadata
     return None
 
 
@@ -88,15 +93,15 @@ def _unknown_field(loc: Sequence[int | str], document: type[BaseModel]) -> str:
 def _model_at(loc: Sequence[int | str], document: type[BaseModel]) -> type[BaseModel] | None:
     """The model whose fields stand at pydantic's location ``loc``, or None where there is no model."""
     model: type[BaseModel] | None = document
-    parts: Registry[Any] | None = None
+    parts: OneOf | None = None
     for step in loc:
         if parts is not None:
-            model, parts = parts.get(str(step)), None
+            model, parts = parts.document(str(step)), None
         elif model is None:
             return None
         else:
             annotation = _annotation(model, step)
-            model, parts = _model_in(annotation), part_registry(annotation)
+            model, parts = _model_in(annotation), _choice(annotation)
     return model
 
 

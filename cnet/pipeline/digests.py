@@ -8,6 +8,7 @@ from typing import Any
 
 from cnet import arrays
 from cnet.data import DATASETS, Dataset
+from cnet.models.programs import StoredProgram
 from cnet.search import resolved_document
 from cnet.spec import JobSpec
 
@@ -28,6 +29,14 @@ def spec_document(spec: JobSpec) -> dict[str, Any]:
     if spec.dataset not in DATASETS.names():
         document.pop("dataset", None)
     return document
+
+
+def with_program_digest(spec: JobSpec, program: StoredProgram | None) -> JobSpec:
+    """The spec with the digest of its program in place of the program's id, which says nothing about the program."""
+    if spec.program is None or program is None:
+        return spec
+    architecture = spec.program.model_copy(update={"program": f"sha256:{program.digest()}"})
+    return spec.model_copy(update={"architecture": architecture})
 
 
 def dataset_digest(dataset: Dataset) -> str:

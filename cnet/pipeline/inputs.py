@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from cnet.data import Dataset
+from cnet.models.programs import StoredProgram
 from cnet.observer import Observer, SilentObserver
 from cnet.results.points import BaselineResult, Point
 from cnet.weights import Weights
@@ -57,13 +58,14 @@ class Inputs:
 
     Attributes:
         weights: those of the checkpoint; None where a baseline is trained from scratch. The run applies the patterns
-            of the spec's ``compressible`` to them.
+            of the spec's ``compressible`` to them. With a program, those that fill it (``cnet.models.programs``).
         dataset: None where nothing is trained or evaluated.
         folder: a folder for this run alone, made where it does not exist. A second run with the same inputs in the
             same folder continues where the first one ended.
         streaming: whether weights are read chunk by chunk instead of all at once, which needs a job without a data
             set; None: where the network is large and the job allows it.
         streaming_sizes: what counts as large, and how much is read at once.
+        program: the network of a job that names a program as its architecture; None otherwise.
     """
 
     weights: Weights | None
@@ -71,6 +73,7 @@ class Inputs:
     folder: Path
     streaming: bool | None = None
     streaming_sizes: StreamingSizes = StreamingSizes()
+    program: StoredProgram | None = None
 
 
 @dataclass(frozen=True)

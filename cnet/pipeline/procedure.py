@@ -21,8 +21,9 @@ from typing import Any
 from cnet import search
 from cnet.errors import SpecError
 from cnet.formats.parsing.tensor_values import check_finite
+from cnet.models.programs import StoredProgram
 from cnet.pipeline.context import RunContext
-from cnet.pipeline.digests import dataset_digest, run_key, spec_document
+from cnet.pipeline.digests import dataset_digest, run_key, spec_document, with_program_digest
 from cnet.pipeline.in_memory import InMemorySteps
 from cnet.pipeline.inputs import Inputs, Outcome, RunObserver
 from cnet.pipeline.network import TrainableNetwork
@@ -39,7 +40,7 @@ from cnet.results.points import Point
 from cnet.search import Candidate, CandidateGrid
 from cnet.spec import JobSpec
 from cnet.tables import without_tables
-from cnet.weights import Weights
+from cnet.weights import Selection, Weights
 
 
 def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
@@ -106,9 +107,13 @@ def _candidates(spec: JobSpec, networks: NetworkSteps, points: list[Point]) -> I
 
 
 def _check_inputs(spec: JobSpec, inputs: Inputs) -> None:
-    given = {"checkpoint": inputs.weights, "dataset": inputs.dataset}
-    for field, value in given.items():
-        named = getattr(spec, field)
+    weights = "the program's own" if spec.checkpoint is None and spec.program else spec.checkpoint
+    fields = {
+        "checkpoint": (weights, inputs.weights),
+        "dataset": (spec.dataset, inputs.dataset),
+        "architecture": (spec.program and spec.program.program, inputs.program),
+    }
+    for field, (named, value) in fields.items():
         if (named is None) != (value is None):
             wrong = "is not named, but was given" if named is None else f"{named!r} is named, but was not given"
             raise SpecError(f"{field}: it {wrong}. Give the run what its specification names, and nothing else.")
@@ -118,13 +123,14 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
     plan = CompressionPlan.of(spec)
     checkpoint = None
     if inputs.weights is not None:
-        plan = replace(plan, selection=without_tables(plan.selection, inputs.weights.tensors))
+        plan = replace(plan, selection=_selection(plan.selection, inputs.weights, inputs.program))
         checkpoint = Weights.select(inputs.weights.tensors, plan.selection, inputs.weights.tied)
         for name in checkpoint.compressible:
             check_finite(checkpoint[name])
     network = _network(spec, inputs, plan, observer)
     if checkpoint is not None and network is not None:
         network.check(checkpoint)
+    spec = with_program_digest(spec, inputs.program)
     digests = {
         "weights": None if checkpoint is None else checkpoint.digest(),
         "dataset": None if inputs.dataset is None else dataset_digest(inputs.dataset),
@@ -144,6 +150,13 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         notes=_notes(spec, digests),
         revisits_sparsities=search.is_searched(spec),
     )
+
+
+def _selection(selection: Selection, weights: Weights, program: StoredProgram | None) -> Selection:
+    """The job's selection less what is no trained weight: tables, and those tensors of a program that are buffers."""
+    selection = without_tables(selection, weights.tensors)
+    buffers = program.buffers if program else frozenset()
+    return replace(selection, tables=selection.tables | buffers)
 
 
 def _network(spec: JobSpec, inputs: Inputs, plan: CompressionPlan, observer: RunObserver) -> TrainableNetwork | None:

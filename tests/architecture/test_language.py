@@ -79,7 +79,6 @@ REMEDIES = (
         "Number",
         "Omit",
         "Open",
-        "Pack",
         "Pass",
         "Put",
         "Quantize",

@@ -12,31 +12,36 @@ from app.core.uploaded_files import UploadedFile, UploadedFiles
 from cnet.data import DATASETS, Dataset
 from cnet.data.canonical_dataset import read_dataset
 from cnet.formats.canonical_file import read_canonical
+from cnet.models.programs import StoredProgram, filled_weights, read_canonical_program
 from cnet.pipeline import Inputs
 from cnet.spec import JobSpec
 from cnet.weights import Weights
 
 
 def load_inputs(job: Job, spec: JobSpec, database: Database, blobs: BlobStore, folder: Path) -> Inputs:
-    """Weights and data set of a job.
+    """Weights, data set and program of a job.
 
     Args:
         job: the row of the job.
         spec: its specification.
         database: of the service.
-        blobs: content of checkpoints and data sets.
+        blobs: content of checkpoints, data sets and programs.
         folder: where the run saves its training state.
 
 
     Raises:
-        GoneError: the checkpoint or the data set was deleted.
+        GoneError: the checkpoint, the data set or the program was deleted.
         CnetError: what is stored cannot be read.
 
     """
     weights: Weights | None = None
     if job.checkpoint_id is not None:
         weights = read_canonical(_blob(UploadedFiles.checkpoints(database).get(job.checkpoint_id), "checkpoint", blobs))
-    return Inputs(weights, _dataset(job, spec, database, blobs), folder)
+    program: StoredProgram | None = None
+    if job.program_id is not None:
+        program = read_canonical_program(_blob(UploadedFiles.programs(database).get(job.program_id), "program", blobs))
+        weights = filled_weights(program, weights) if weights is not None else program.state_dict
+    return Inputs(weights, _dataset(job, spec, database, blobs), folder, program=program)
 
 
 def _dataset(job: Job, spec: JobSpec, database: Database, blobs: BlobStore) -> Dataset | None:

@@ -25,11 +25,13 @@ class DatasetFacts:
         id: of the stored data set.
         inputs: shape of one sample and element type of each input, by name.
         classes: number of classes; None where the targets are no labels.
+        targets: shape of one sample's target and element type; None where there are none.
     """
 
     id: str | None
     inputs: dict[str, tuple[tuple[int, ...], str]]
     classes: int | None
+    targets: tuple[tuple[int, ...], str] | None = ((), "int64")
 
     @property
     def images(self) -> tuple[tuple[int, int, int], int]:
@@ -90,4 +92,6 @@ def resolve(backend: Backend, name: str, owner: str) -> DatasetFacts:
         )
     stored = get(backend, name, owner)
     inputs = {row["name"]: (tuple(row["shape"]), row["dtype"]) for row in stored.manifest["inputs"]}
-    return DatasetFacts(stored.id, inputs, stored.manifest["classes"])
+    targets = stored.manifest["targets"]
+    facts = None if targets is None else (tuple(targets["shape"]), targets["dtype"])
+    return DatasetFacts(stored.id, inputs, stored.manifest["classes"], facts)

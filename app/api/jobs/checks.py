@@ -12,13 +12,17 @@ from app.api.backend import Backend
 from app.api.checkpoints import service as checkpoints
 from app.api.datasets import service as datasets
 from app.api.datasets.service import DatasetFacts
+from app.api.jobs import program_checks
 from app.api.jobs.schemas import Estimate
+from app.api.programs import service as programs
+from app.core.uploaded_files import UploadedFile
 from cnet import dtypes
 from cnet.errors import Issue, SpecError
 from cnet.models import Architecture
 from cnet.models.match import check_match
+from cnet.models.programs.manifest import ProgramTensorRow
 from cnet.search import CandidateGrid, resolved_document
-from cnet.spec import JobSpec
+from cnet.spec import JobSpec, ProgramArchitecture
 from cnet.weights import Selection, pruning_masks
 
 
@@ -45,15 +49,22 @@ class TensorFacts:
         table = not row["compressible"] and Selection().selects(name, dtype, shape)
         return cls(name, dtype, shape, table, finite=row["min"] is not None and row["max"] is not None)
 
+    @classmethod
+    def of_program(cls, row: ProgramTensorRow) -> TensorFacts:
+        """The facts that a row of a program's manifest states."""
+        table = not row.compressible and Selection().selects(row.name, row.dtype, row.shape)
+        return cls(row.name, row.dtype, row.shape, table, finite=row.finite)
+
 
 @dataclass(frozen=True)
 class CheckedSpec:
-    """A specification that was checked, with the checkpoint, data set and tensors that it names."""
+    """A specification that was checked, with the checkpoint, data set, program and tensors that it names."""
 
     spec: JobSpec
     checkpoint_id: str | None
     dataset: DatasetFacts | None
     tensors: tuple[TensorFacts, ...]
+    program_id: str | None = None
 
     def document(self) -> dict[str, Any]:
         """The JSON form of the specification with all defaults written out, which runs the same.
@@ -73,8 +84,8 @@ def check(backend: Backend, document: Any, owner: str) -> CheckedSpec:
 
     Raises:
         SpecError: it is not a valid specification, or its parts do not fit together.
-        NotFoundError, GoneError: a checkpoint or data set that it names does not exist.
-        ArchitectureMismatchError, DatasetError: checkpoint, architecture and data set do not fit together.
+        NotFoundError, GoneError: a checkpoint, data set or program that it names does not exist.
+        ArchitectureMismatchError, DatasetError, ProgramError: checkpoint, architecture and data set do not fit.
     """
     if isinstance(document, str):  # JobSpec.parse would read it as JSON text
         raise SpecError("job spec: it is a JSON string, but must be an object. Send the object itself as the body.")
@@ -84,17 +95,38 @@ def check(backend: Backend, document: Any, owner: str) -> CheckedSpec:
     dataset = datasets.resolve(backend, spec.dataset, owner) if spec.dataset is not None else None
     if dataset is not None:
         _check_preprocess(spec, dataset)
-    if spec.checkpoint is None:
-        return CheckedSpec(spec, None, dataset, _new_tensors(spec, dataset))
-    stored = checkpoints.get(backend, spec.checkpoint, owner)
-    rows = stored.manifest["tensors"]
+    checkpoint = checkpoints.get(backend, spec.checkpoint, owner) if spec.checkpoint is not None else None
+    if spec.program is not None:
+        checked = _check_program(spec, programs.get(backend, spec.program.program, owner), checkpoint, dataset)
+    elif checkpoint is not None:
+        checked = _check_checkpoint(spec, checkpoint, dataset)
+    else:
+        checked = CheckedSpec(spec, None, dataset, _new_tensors(spec, dataset))
+    _check_finite(checked)
+    return checked
+
+
+def _check_checkpoint(spec: JobSpec, checkpoint: UploadedFile, dataset: DatasetFacts | None) -> CheckedSpec:
+    """A job whose weights are those of a checkpoint, checked against the built-in architecture where it names one."""
+    rows = checkpoint.manifest["tensors"]
     if dataset is not None:
         shapes = {row["name"]: tuple(row["shape"]) for row in rows}
         check_match(cast(Architecture, spec.architecture), *dataset.images, shapes)
     tensors = (TensorFacts.of(row) for row in rows if row["tied_to"] is None)
-    checked = CheckedSpec(spec, stored.id, dataset, tuple(tensors))
-    _check_finite(checked)
-    return checked
+    return CheckedSpec(spec, checkpoint.id, dataset, tuple(tensors))
+
+
+def _check_program(
+    spec: JobSpec, stored: UploadedFile, checkpoint: UploadedFile | None, dataset: DatasetFacts | None
+) -> CheckedSpec:
+    """A job whose network is a program: checked against the checkpoint and the data set that it names."""
+    program = program_checks.read_manifest(stored.manifest)
+    if checkpoint is not None:
+        program_checks.check_weights(program, checkpoint.manifest["tensors"])
+    if dataset is not None:
+        program_checks.check_dataset(program, cast(ProgramArchitecture, spec.program), dataset)
+    tensors = (TensorFacts.of_program(row) for row in program.tensors if row.tied_to is None)
+    return CheckedSpec(spec, checkpoint.id if checkpoint else None, dataset, tuple(tensors), stored.id)
 
 
 def estimate(checked: CheckedSpec, queued: int) -> Estimate:
@@ -172,7 +204,7 @@ def _epochs(spec: JobSpec, grid: CandidateGrid) -> dict[str, int]:
 
 def _new_tensors(spec: JobSpec, dataset: DatasetFacts | None) -> tuple[TensorFacts, ...]:
     """The tensors of a network that is trained from scratch. Raises SpecError where the images are too small for it."""
-    if dataset is None or spec.architecture is None:
+    if dataset is None or not isinstance(spec.architecture, Architecture):
         return ()
     shapes = spec.architecture.tensors(*dataset.images)
     return tuple(TensorFacts(row.name, "int64" if row.optional else "float32", row.shape) for row in shapes)
@@ -195,7 +227,8 @@ def _check_limit(backend: Backend, spec: JobSpec) -> None:
 
 
 def _check_preprocess(spec: JobSpec, dataset: DatasetFacts) -> None:
-    channels, found = dataset.images[0][0], []
+    first, _ = next(iter(dataset.inputs.values()))
+    channels, found = first[0] if len(first) == 3 else 1, []
     for name in ("mean", "std"):
         length = len(getattr(spec.preprocess, name, (0.0,)))
         if length not in {1, channels}:

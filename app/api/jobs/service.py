@@ -37,7 +37,7 @@ def submit(backend: Backend, document: Any, owner: str, also: WithinTransaction)
 
     Raises:
         TooManyError: ``max_active_jobs`` jobs of the owner have not ended.
-        SpecError, NotFoundError, GoneError, ArchitectureMismatchError, DatasetError: as ``checks.check``.
+        SpecError, NotFoundError, GoneError, ArchitectureMismatchError, DatasetError, ProgramError: as ``checks.check``.
     """
     checked = check(backend, document, owner)
     most = backend.settings.max_active_jobs
@@ -140,4 +140,5 @@ def _new(backend: Backend, checked: CheckedSpec, owner: str) -> NewJob:
         labels=spec.labels,
         checkpoint_id=checked.checkpoint_id,
         dataset_id=checked.dataset.id if checked.dataset else None,
+        program_id=checked.program_id,
     )

@@ -80,7 +80,7 @@ def choose_entry(root: object, weights_key: str | None) -> tuple[WeightsEntry, l
     if not all(_equal_entries(first, other) for other in others):
         raise CheckpointError(
             f"several entries hold different weights: {quoted_list(c.key or '(top level)' for c in candidates)}. "
-            "Choose one with weights_key (`--weights-key` on the command line).",
+            "Choose one with weights_key.",
             code="ambiguous_weights",
         )
     return first, _notices(first, others)

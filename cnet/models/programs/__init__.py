@@ -7,6 +7,7 @@ from then on.
 from cnet.models.programs.canonical_program import StoredProgram, read_canonical_program, write_canonical_program
 from cnet.models.programs.document import Program, ProgramInput, ProgramOutput, ProgramTensor
 from cnet.models.programs.manifest import ProgramManifest
+from cnet.models.programs.matching import TensorType, filled_weights, match_names
 from cnet.models.programs.reader import ProgramArchive, read_program
 
 __all__ = [
@@ -17,6 +18,9 @@ __all__ = [
     "ProgramOutput",
     "ProgramTensor",
     "StoredProgram",
+    "TensorType",
+    "filled_weights",
+    "match_names",
     "read_canonical_program",
     "read_program",
     "write_canonical_program",

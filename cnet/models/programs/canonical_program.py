@@ -5,16 +5,18 @@ It holds the tensors, and in the header's ``__metadata__`` the entry ``program``
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from cnet import arrays
 from cnet.errors import CheckpointError, ProgramError
 from cnet.formats.canonical_file import read_canonical
 from cnet.formats.parsing.mapped_file import Limits, MappedFile
 from cnet.formats.safetensors import read_metadata, write_safetensors
 from cnet.formats.writing import TensorsToWrite
 from cnet.models.programs.document import Program
-from cnet.weights import Weights
+from cnet.weights import Selection, Weights
 
 _METADATA_KEY = "program"
 
@@ -36,13 +38,27 @@ class StoredProgram:
         """The tensors of the user's ``state_dict``: parameters and persistent buffers, in their order."""
         return state_dict_of(self.program, self.weights)
 
+    @property
+    def buffers(self) -> frozenset[str]:
+        """Names of the tensors that are not parameters."""
+        return frozenset(tensor.name for tensor in self.program.tensors if tensor.kind != "parameter")
+
+    def digest(self) -> str:
+        """SHA-256, hex, of the graph and of the constants, but not of the weights, which a job may replace."""
+        total = hashlib.sha256(self.program.to_json().encode())
+        own = {tensor.name for tensor in self.state_dict}
+        total.update(arrays.digest([tensor.data for tensor in self.weights if tensor.name not in own]).encode())
+        return total.hexdigest()
+
 
 def state_dict_of(program: Program, weights: Weights) -> Weights:
     """The tensors of ``weights``, those of a program, that are part of the user's ``state_dict``, in their order."""
     names = {tensor.name for tensor in program.tensors if tensor.kind in {"parameter", "buffer"}}
-    tied = [[name for name in group if name in names] for group in weights.tied]
-    return Weights.select(
-        [tensor for tensor in weights if tensor.name in names], tied=[group for group in tied if len(group) > 1]
+    tied = [tuple(name for name in group if name in names) for group in weights.tied]
+    return Weights(
+        tuple(tensor for tensor in weights if tensor.name in names),
+        tuple(name for name in weights.compressible if name in names),
+        tuple(group for group in tied if len(group) > 1),
     )
 
 
@@ -66,4 +82,6 @@ def read_canonical_program(path: Path) -> StoredProgram:
         weights = read_canonical(path)
     except CheckpointError as error:
         raise ProgramError(error.detail, code="corrupt") from error
-    return StoredProgram(Program.from_json(metadata.get(_METADATA_KEY, "")), weights)
+    program = Program.from_json(metadata.get(_METADATA_KEY, ""))
+    buffers = frozenset(tensor.name for tensor in program.tensors if tensor.kind != "parameter")
+    return StoredProgram(program, Weights.select(weights.tensors, Selection(tables=buffers), weights.tied))

@@ -10,17 +10,26 @@ from cnet.documents import StrictDocument
 from cnet.errors import ProgramError
 from cnet.formats.checkpoint_manifest import WarningRow
 from cnet.formats.parsing.contents import Notice
+from cnet.formats.parsing.tensor_values import value_statistics
 from cnet.models.programs.document import ProgramInput, ProgramOutput, Size
 from cnet.models.programs.reader import ProgramArchive
 
 
 class ProgramTensorRow(StrictDocument):
-    """One tensor of the user's ``state_dict``. ``tied_to`` is the first of the tensors that share its values."""
+    """One tensor of the user's ``state_dict``.
+
+    Attributes:
+        name, shape, dtype: of the tensor.
+        compressible: whether it is a weight that a job compresses unless its spec says otherwise.
+        finite: whether all its values are finite.
+        tied_to: the first of the tensors that share its values; None for that one.
+    """
 
     name: str
     shape: tuple[Size, ...] = Field(strict=False)
     dtype: str
-    parameter: bool
+    compressible: bool
+    finite: bool
     tied_to: str | None
 
 
@@ -57,13 +66,14 @@ class ProgramManifest(StrictDocument):
     def of(cls, archive: ProgramArchive) -> ProgramManifest:
         """The manifest of a program."""
         program, weights = archive.program, archive.state_dict
-        parameters = {tensor.name for tensor in program.tensors if tensor.kind == "parameter"}
+        compressible = set(weights.compressible)
         rows = [
             ProgramTensorRow(
                 name=tensor.name,
                 shape=tensor.shape,
                 dtype=tensor.dtype,
-                parameter=tensor.name in parameters,
+                compressible=tensor.name in compressible,
+                finite=value_statistics(tensor).min is not None,
                 tied_to=weights.copies.get(tensor.name),
             )
             for tensor in weights
@@ -99,7 +109,9 @@ def _notices(archive: ProgramArchive) -> list[Notice]:
     """What to know about a program: the notices of its reader, and what keeps it from being trained or batched."""
     notices = list(archive.warnings)
     if archive.program.untrainable is not None:
-        notices.append(Notice("not_trainable", archive.program.untrainable))
+        notices.append(
+            Notice("not_trainable", f"{archive.program.untrainable}. Export the module again with cnet.export_program.")
+        )
     if any(one.shape and one.shape[0] == 1 for one in archive.program.inputs):
         notices.append(
             Notice(

@@ -176,7 +176,8 @@ def test_null_inside_nested_parts_is_the_default() -> None:
         ({"training": {"nothing_such": None}}, ("training", "nothing_such")),
         ({"prune": {"name": None}}, ("prune",)),
         ({"prune": {"name": "magnitude", "sparsity": [None]}}, ("prune", "sparsity", 0)),
-        ({"architecture": {"program": None}}, ("architecture",)),
+        ({"architecture": {"program": None}}, ("architecture", "program")),
+        ({"architecture": {"name": None}}, ("architecture",)),
         ({"labels": {"team": None}}, ("labels", "team")),
     ],
 )
@@ -236,3 +237,25 @@ def test_resolved_spec_reads_back_as_itself() -> None:
     again = JobSpec.parse(resolved.to_json())
 
     assert again == resolved == again.resolved()
+
+
+def test_an_architecture_may_be_named_alone() -> None:
+    """A bare name is the part without parameters; one that is not known is refused with the known ones."""
+    named = JobSpec.parse({**TRAINED, "architecture": "lenet5"})
+    assert named == JobSpec.parse({**TRAINED, "architecture": {"name": "lenet5"}})
+    assert _refusal({**TRAINED, "architecture": "lenet6"})[("architecture",)].startswith(
+        "there is no 'lenet6'. Use one"
+    )
+
+
+def test_a_program_is_an_architecture() -> None:
+    """With its own weights or a checkpoint's, with and without a data set; it comes back from JSON."""
+    program = {"program": "prog_1", "task": "regression", "output": 1}
+    for more in ({}, {"checkpoint": "c"}, {"dataset": "digits"}, {"checkpoint": "c", "dataset": "digits"}):
+        spec = JobSpec.parse({"architecture": program, **more})
+        assert spec.program is not None
+        assert spec.program.model_dump() == program
+        assert JobSpec.parse(spec.resolved().to_json()) == spec.resolved()
+        assert spec.resolved().baseline is None
+    assert JobSpec.parse(TRAINED).program is None
+    assert list(_refusal({"architecture": {**program, "tasks": 1}})) == [("architecture", "tasks")]

@@ -14,7 +14,9 @@ from app.core.settings import Settings
 from app.core.uploaded_files import NewUploadedFile, UploadedFiles
 from cnet.bundle import open_bundle
 from cnet.formats.canonical_file import write_canonical
+from cnet.models.programs import read_program, write_canonical_program
 from cnet.weights import Tensor, Weights
+from tests.small_program import small_program
 from worker.run import exit_codes
 from worker.run.reporter import StopFlag
 from worker.run.runner import Runner, run_attempt
@@ -59,6 +61,25 @@ def test_a_job_without_training_succeeds(settings: Settings, database: Database,
     (point,) = JobPoints(database).of_job(job.id)
     assert point.data["sha256"] == point.blob
     assert open_bundle(LocalBlobs(settings.blobs_dir).path(point.blob))["w"].shape == (20, 10)
+
+
+def test_a_program_is_compressed_without_a_checkpoint(settings: Settings, database: Database) -> None:
+    """Its bundle holds the tensors of its ``state_dict``."""
+    source, canonical = settings.data_dir / "net.pt2", settings.data_dir / "net.safetensors"
+    source.write_bytes(small_program())
+    archive = read_program(source)
+    write_canonical_program(canonical, archive.program, archive.weights)
+    blob = LocalBlobs(settings.blobs_dir).put_file(canonical)
+    program = UploadedFiles.programs(database).create(NewUploadedFile("local", "net.pt2", blob, 1, {}, blob)).id
+    document = {"architecture": {"program": program}, "prune": {"name": "magnitude", "sparsity": [0.5]}}
+    job = Jobs(database).create(NewJob("local", document, 100, program_id=program))
+    claimed = Lifecycle(database).claim(job.id, "w", 30)
+    assert claimed is not None
+    assert Runner(settings, database, claimed, StopFlag()).run() == exit_codes.RECORDED
+    assert _get(database, job).status == "succeeded"
+    (point,) = JobPoints(database).of_job(job.id)
+    bundle = open_bundle(LocalBlobs(settings.blobs_dir).path(point.blob))
+    assert list(bundle) == [tensor.name for tensor in archive.state_dict]
 
 
 def test_a_target_that_no_point_meets_fails_the_job_and_keeps_its_points(

@@ -1,0 +1,170 @@
+"""Checking a job's program against the checkpoint and the data set that the job names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from app.api.datasets.service import DatasetFacts
+from cnet.errors import DatasetError, Issue, ProgramError, SpecError
+from cnet.models.programs import ProgramInput, ProgramManifest, ProgramOutput, TensorType, match_names
+from cnet.spec import ProgramArchitecture
+
+_FLOATS = ("float", "bfloat")
+_EXPORT_AGAIN = "Export it with two or more example samples, as cnet.export_program does."
+
+
+def read_manifest(document: Mapping[str, Any]) -> ProgramManifest:
+    """The manifest of a stored program."""
+    return ProgramManifest.from_json(json.dumps(document))
+
+
+def check_weights(program: ProgramManifest, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Check that a checkpoint fills a program.
+
+    Args:
+        program: the manifest of the program.
+        rows: the tensors of the checkpoint's manifest.
+
+    Raises:
+        ArchitectureMismatchError: tensors are missing, unexpected or of another shape or type; all are listed.
+    """
+    own = {row.name: TensorType(row.dtype, row.shape) for row in program.tensors}
+    match_names(own, {row["name"]: TensorType(row["dtype"], tuple(row["shape"])) for row in rows})
+
+
+def check_dataset(program: ProgramManifest, choice: ProgramArchitecture, dataset: DatasetFacts) -> None:
+    """Check that a program can be trained with a data set for the task that the job names.
+
+    Args:
+        program: the manifest of the program.
+        choice: the job's architecture.
+        dataset: the data set.
+
+    Raises:
+        ProgramError: (``program_operator``) the program cannot be trained; (``program_shape``) it takes one sample.
+        DatasetError: (``wrong_input_shape``, ``bad_labels``, ``labels_out_of_range``) the data do not fit it.
+        SpecError: the output that the job names does not exist, or the job has to name one.
+    """
+    if program.untrainable is not None:
+        raise ProgramError(
+            f"program: it cannot be trained: {program.untrainable}. Export the module again with cnet.export_program.",
+            code="program_operator",
+        )
+    if any(one.shape and one.shape[0] == 1 for one in program.inputs):
+        raise ProgramError(
+            f"program: it takes one sample at a time, so no data set can be used with it. {_EXPORT_AGAIN}",
+            code="program_shape",
+        )
+    _check_inputs(program, dataset)
+    _check_targets(choice.task, chosen_output(program, choice), dataset)
+
+
+def chosen_output(program: ProgramManifest, choice: ProgramArchitecture) -> ProgramOutput:
+    """The output that the job uses: the one that it names, or the only floating-point one, or the one named logits.
+
+    Raises SpecError where there is no such output, or several.
+    """
+    listed = ", ".join(f"{number}: {one.name} {_typed(one)}" for number, one in enumerate(program.outputs))
+    if choice.output is not None:
+        if choice.output < len(program.outputs):
+            return program.outputs[choice.output]
+        issue = Issue(("architecture", "output"), f"there is no output {choice.output}; the program has {listed}")
+        raise SpecError(f"architecture.output: {issue.msg}. Give the number of one of them.", issues=(issue,))
+    floats = [one for one in program.outputs if one.dtype.startswith(_FLOATS)]
+    logits = [one for one in floats if one.name == "logits"]
+    for found in (floats, logits):
+        if len(found) == 1:
+            return found[0]
+    issue = Issue(("architecture", "output"), f"the program has several outputs ({listed or 'none'})")
+    raise SpecError(f"architecture.output: {issue.msg}. Give the number of the one to train.", issues=(issue,))
+
+
+def _check_inputs(program: ProgramManifest, dataset: DatasetFacts) -> None:
+    given = list(dataset.inputs.values())
+    sizes: dict[str, int] = {}
+    fits = len(given) == len(program.inputs) and all(
+        _takes(program, one, shape, dtype, sizes) for one, (shape, dtype) in zip(program.inputs, given, strict=True)
+    )
+    if not fits:
+        found = ", ".join(
+            f"{name}: {dtype} {_shape((None, *shape))}" for name, (shape, dtype) in dataset.inputs.items()
+        )
+        taken = ", ".join(f"{one.name}: {_typed(one)}" for one in program.inputs)
+        raise DatasetError(
+            f"data set: its inputs are {found}, and the program takes {taken}. Give one input for each of the "
+            "program's, in their order and of their shape: integers for integers, numbers or uint8 for numbers.",
+            code="wrong_input_shape",
+        )
+
+
+def _takes(
+    program: ProgramManifest, taken: ProgramInput, shape: tuple[int, ...], dtype: str, sizes: dict[str, int]
+) -> bool:
+    """Whether an input takes samples of a shape and type. ``sizes`` gets the sizes of the symbols met."""
+    if len(shape) != len(taken.shape) - 1:
+        return False
+    for expected, size in zip(taken.shape[1:], shape, strict=True):
+        if isinstance(expected, int) and size != expected:
+            return False
+        if isinstance(expected, str):
+            low, high = program.ranges.get(expected, (0, None))
+            if sizes.setdefault(expected, size) != size or size < low or (high is not None and size > high):
+                return False
+    floats = dtype.startswith(_FLOATS)
+    return (floats or dtype == "uint8") if taken.dtype.startswith(_FLOATS) else not floats
+
+
+def _check_targets(task: str, output: ProgramOutput, dataset: DatasetFacts) -> None:
+    """Check the targets against the output. Raises DatasetError."""
+    targets, shape = dataset.targets, output.shape
+    labels = None if targets is None or targets[1].startswith(_FLOATS) else len(targets[0])
+    wrong = {
+        "classification": labels is None or len(shape) != labels + 2 or not output.dtype.startswith(_FLOATS),
+        "ctc": labels != 1 or len(shape) != 3,
+        "distill": len(shape) < 2 or shape[-1] in (0, 1),
+        "regression": targets is None or not _same(shape[1:], targets[0]),
+    }[task]
+    if wrong:
+        found = "no targets" if targets is None else f"targets {targets[1]} {_shape((None, *targets[0]))}"
+        raise DatasetError(
+            f"task {task}: the data set has {found}, the output {output.name!r} is {_typed(output)}, and this task "
+            f"needs {_NEEDS[task]}. Choose another architecture.output or task, or give other targets.",
+            code="bad_labels",
+        )
+    classes = shape[-1] if task in ("classification", "ctc") else None
+    if isinstance(classes, int) and dataset.classes is not None and dataset.classes > classes:
+        raise DatasetError(
+            f"the data set has labels up to {dataset.classes - 1}, and the output {output.name!r} has {classes} "
+            f"classes (labels 0 to {classes - 1}). Use the data set that the network was trained for.",
+            code="labels_out_of_range",
+        )
+
+
+_NEEDS = {
+    "classification": "integer labels and an output of logits, one row of classes for each label",
+    "ctc": "a row of integer labels for each sample and an output of logits for each step, (samples, steps, classes)",
+    "distill": "an output of logits, two classes or more along its last axis",
+    "regression": "one target for each number of the output",
+}
+
+
+def _same(expected: Sequence[int | str | None], found: Sequence[int]) -> bool:
+    """Whether two shapes are equal; sizes of any number fit, and sizes of 1 at the end do not count."""
+    one, other = list(expected), list(found)
+    while one and one[-1] == 1:
+        one.pop()
+    while other and other[-1] == 1:
+        other.pop()
+    return len(one) == len(other) and all(
+        not isinstance(size, int) or size == had for size, had in zip(one, other, strict=True)
+    )
+
+
+def _typed(one: ProgramInput | ProgramOutput) -> str:
+    return f"{one.dtype} {_shape(one.shape)}"
+
+
+def _shape(sizes: Sequence[int | str | None]) -> str:
+    return f"({', '.join(str(size) if isinstance(size, int) else 'any' for size in sizes)})"

@@ -1,0 +1,234 @@
+"""What is checked of a job that names a program, before it is queued."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from app.api.datasets.service import DatasetFacts
+from app.api.jobs.program_checks import check_dataset, chosen_output
+from cnet.errors import DatasetError, ProgramError, SpecError
+from cnet.models.programs import ProgramInput, ProgramManifest, ProgramOutput
+from cnet.spec import ProgramArchitecture
+from tests.api_bench import Bench, npz, small_dataset, small_weights
+from tests.small_program import small_network, small_program
+from tests.unit.app.api.http.test_problems import check_problem
+
+
+def add_program(bench: Bench, body: bytes | None = None) -> str:
+    """The id of an uploaded program."""
+    return str(bench.client.post("/v1/programs", content=body or small_program()).json()["id"])
+
+
+def state_dict_file(prefix: str = "", **changes: Any) -> bytes:
+    """The weights of the small network as an npz."""
+    values = {f"{prefix}{name}": tensor.numpy() for name, tensor in small_network().state_dict().items()}
+    return npz(**{**values, **changes})
+
+
+def add_checkpoint(bench: Bench, body: bytes) -> str:
+    """The id of an uploaded checkpoint."""
+    return str(bench.client.post("/v1/checkpoints", params={"strip_prefix": "false"}, content=body).json()["id"])
+
+
+@pytest.mark.parametrize("route", ["/v1/jobs", "/v1/jobs:validate"])
+def test_a_program_alone_is_a_job(bench: Bench, route: str) -> None:
+    """Its own weights are compressed; a job that has not ended needs the program."""
+    program = add_program(bench)
+    answer = bench.client.post(route, json={"architecture": {"program": program}})
+    assert answer.status_code in (200, 202), answer.json()
+    if route == "/v1/jobs":
+        assert answer.json()["spec"]["architecture"]["program"] == program
+        check_problem(bench.client.delete(f"/v1/programs/{program}"), 409, "in_use")
+    else:
+        estimate = answer.json()["estimate"]
+        assert (estimate["compressible_parameters"], estimate["points"]) == (2596, 1)
+
+
+def test_fine_tuning_with_a_checkpoint(bench: Bench) -> None:
+    """The names of the checkpoint may have another prefix."""
+    spec = {"architecture": {"program": add_program(bench)}, "dataset": "digits"}
+    checkpoint = add_checkpoint(bench, state_dict_file("module."))
+    answer = bench.client.post("/v1/jobs:validate", json={**spec, "checkpoint": checkpoint})
+    assert answer.status_code == 200, answer.json()
+    assert "baseline" not in answer.json()["estimate"]["epochs"] or answer.json()["estimate"]["epochs"]["baseline"] == 0
+
+
+def test_weights_that_do_not_fit_are_listed(bench: Bench) -> None:
+    """Names and shapes of the checkpoint are compared with those of the program, without a data set too."""
+    spec = {"architecture": {"program": add_program(bench)}}
+    other = add_checkpoint(bench, small_weights())
+    problem = check_problem(
+        bench.client.post("/v1/jobs", json={**spec, "checkpoint": other}), 422, "architecture_mismatch"
+    )
+    assert "0.weight" in problem["missing"]
+    assert "weight" in problem["unexpected"]
+    wrong = add_checkpoint(bench, state_dict_file(**{"5.weight": np.zeros((12, 256), np.float32)}))
+    problem = check_problem(
+        bench.client.post("/v1/jobs", json={**spec, "checkpoint": wrong}), 422, "architecture_mismatch"
+    )
+    assert problem["mismatched"] == ["5.weight is 12x256 float32 in the checkpoint and 10x256 float32 in the program"]
+
+
+@pytest.mark.parametrize(
+    ("dataset", "code", "says"),
+    [
+        (small_dataset(side=9), "wrong_input_shape", ["(any, 1, 9, 9)", "(any, 1, 8, 8)"]),
+        (small_dataset(classes=12), "labels_out_of_range", ["up to 11", "10 classes"]),
+    ],
+)
+def test_a_data_set_that_does_not_fit(bench: Bench, dataset: bytes, code: str, says: list[str]) -> None:
+    """Both what there is and what is needed are stated."""
+    made = bench.client.post("/v1/datasets", content=dataset).json()["id"]
+    spec = {"architecture": {"program": add_program(bench)}, "dataset": made}
+    problem = check_problem(bench.client.post("/v1/jobs:validate", json=spec), 422, code)
+    assert all(part in problem["detail"] for part in says), problem["detail"]
+
+
+def test_unknown_and_foreign_programs(bench: Bench) -> None:
+    """An id without a program is 404."""
+    spec = {"architecture": {"program": "prog_0000"}}
+    check_problem(bench.client.post("/v1/jobs", json=spec), 404, "not_found")
+
+
+def test_an_architecture_by_its_bare_name(bench: Bench) -> None:
+    """A name alone stands for the built-in architecture."""
+    spec = {"architecture": "lenet300_100", "dataset": "digits"}
+    assert bench.client.post("/v1/jobs", json=spec).json()["spec"]["architecture"] == {"name": "lenet300_100"}
+    problem = check_problem(bench.client.post("/v1/jobs", json={**spec, "architecture": "nope"}), 422, "invalid_spec")
+    assert problem["errors"][0]["loc"] == ["architecture"]
+    assert "resnet32" in problem["errors"][0]["msg"]
+
+
+def test_a_program_for_one_sample_is_refused_with_a_data_set(bench: Bench) -> None:
+    """The answer says what to export instead."""
+
+    class One(nn.Module):
+        """A network that takes one image."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(64, 10)
+
+        def forward(self, x: Tensor) -> Tensor:
+            """Logits, shape (1, 10), of an image of shape (1, 1, 8, 8)."""
+            logits: Tensor = self.layer(x.reshape(1, 64))
+            return logits
+
+    body = io.BytesIO()
+    torch.export.save(torch.export.export(One(), (torch.rand(1, 1, 8, 8),)), body)
+    spec = {"architecture": {"program": add_program(bench, body.getvalue())}, "dataset": "digits"}
+    problem = check_problem(bench.client.post("/v1/jobs", json=spec), 422, "program_shape")
+    assert "two or more example samples" in problem["detail"]
+
+
+def manifest(
+    inputs: list[tuple[str, tuple[Any, ...]]], outputs: list[tuple[str, str, tuple[Any, ...]]], **more: Any
+) -> ProgramManifest:
+    """A manifest with these inputs (type, shape) and outputs (name, type, shape)."""
+    values: dict[str, Any] = {"ranges": {}, "untrainable": None, **more}
+    return ProgramManifest(
+        inputs=tuple(ProgramInput(value=f"x{i}", name=f"in{i}", dtype=d, shape=s) for i, (d, s) in enumerate(inputs)),
+        outputs=tuple(ProgramOutput(name=name, dtype=d, shape=s) for name, d, s in outputs),
+        tensors=(),
+        parameters=0,
+        train_graph=False,
+        tied=(),
+        operators=(),
+        torch_version="2.13.0",
+        warnings=(),
+        **values,
+    )
+
+
+LOGITS = ("logits", "float32", ("s0", 10))
+Facts = dict[str, tuple[tuple[int, ...], str]]
+TOKENS: Facts = {"x": ((9,), "int64")}
+PAIR: Facts = {"a": ((4,), "float32"), "b": ((3,), "float64")}
+LABELS = ((), "int64")
+
+
+def _check(program: ProgramManifest, task: str, inputs: Facts, classes: int | None, targets: Any) -> str | None:
+    """The code of the refusal; None where there is none."""
+    choice = ProgramArchitecture.model_validate({"program": "prog_1", "task": task})
+    try:
+        check_dataset(program, choice, DatasetFacts(None, inputs, classes, targets))
+    except (DatasetError, ProgramError, SpecError) as error:
+        return error.code
+    return None
+
+
+@pytest.mark.parametrize(
+    ("inputs", "output", "task", "data", "classes", "targets", "code"),
+    [
+        ([("int64", ("s0", 9))], ("s0", 10), "classification", TOKENS, 10, LABELS, None),
+        ([("float32", ("s0", 9))], ("s0", 10), "classification", TOKENS, 10, LABELS, "wrong_input_shape"),
+        (
+            [("int64", ("s0", 9))],
+            ("s0", 10),
+            "classification",
+            {"x": ((9,), "float32")},
+            10,
+            LABELS,
+            "wrong_input_shape",
+        ),
+        ([("float32", ("s0", 4)), ("float32", ("s0", 3))], ("s0", 1), "regression", PAIR, None, ((), "float32"), None),
+        ([("float32", ("s0", 4))], ("s0", 1), "regression", PAIR, None, ((), "float32"), "wrong_input_shape"),
+        ([("int64", ("s0", "s1"))], ("s0", "s1", 50), "classification", TOKENS, 50, ((9,), "int64"), None),
+        ([("int64", ("s0", "s1"))], ("s0", "s1", 50), "classification", TOKENS, 50, LABELS, "bad_labels"),
+        ([("int64", ("s0", 9))], ("s0",), "classification", TOKENS, 10, LABELS, "bad_labels"),
+        ([("int64", ("s0", 9))], ("s0", 10), "classification", TOKENS, None, ((), "float32"), "bad_labels"),
+        ([("int64", ("s0", 9))], ("s0", 10), "classification", TOKENS, None, None, "bad_labels"),
+        ([("int64", ("s0", 9))], ("s0", 10), "distill", TOKENS, None, None, None),
+        ([("int64", ("s0", 9))], ("s0", 1), "distill", TOKENS, None, None, "bad_labels"),
+        ([("int64", ("s0", 9))], ("s0", 63, 97), "ctc", TOKENS, 97, ((20,), "int64"), None),
+        ([("int64", ("s0", 9))], ("s0", 63, 97), "ctc", TOKENS, 98, ((20,), "int64"), "labels_out_of_range"),
+        ([("int64", ("s0", 9))], ("s0", 2), "regression", TOKENS, None, ((3,), "float32"), "bad_labels"),
+    ],
+)
+def test_inputs_and_targets(
+    inputs: list[Any],
+    output: tuple[Any, ...],
+    task: str,
+    data: Facts,
+    classes: int | None,
+    targets: Any,
+    code: str | None,
+) -> None:
+    """Each task and each kind of input."""
+    assert _check(manifest(inputs, [("y", "float32", output)]), task, data, classes, targets) == code
+
+
+def test_sizes_of_any_number_have_their_limits() -> None:
+    """Equal symbols are equal sizes, and lie within their ranges."""
+    program = manifest([("int64", ("s0", "s1"))] * 2, [LOGITS], ranges={"s1": (2, 8)})
+    for first, second, code in ((5, 5, None), (5, 6, "wrong_input_shape"), (9, 9, "wrong_input_shape")):
+        inputs: Facts = {"a": ((first,), "int64"), "b": ((second,), "int64")}
+        assert _check(program, "classification", inputs, 10, LABELS) == code
+
+
+def test_a_program_that_cannot_be_trained_says_why() -> None:
+    """Which operator it is."""
+    program = manifest([("int64", ("s0", 9))], [LOGITS], untrainable="aten.x has no gradient.")
+    assert _check(program, "classification", TOKENS, 10, LABELS) == "program_operator"
+
+
+def test_which_output_is_used() -> None:
+    """The only number, the one named logits, or the one that the job names."""
+    ids, hidden = ("ids", "int64", ("s0",)), ("hidden", "float32", ("s0", 4))
+
+    def choose(outputs: list[Any], **choice: Any) -> str:
+        return chosen_output(manifest([], outputs), ProgramArchitecture(program="p", **choice)).name
+
+    assert choose([ids, hidden]) == "hidden"
+    assert choose([hidden, LOGITS]) == "logits"
+    assert choose([hidden, LOGITS], output=0) == "hidden"
+    for outputs, number in (([hidden, ("other", *hidden[1:])], None), ([hidden], 1), ([ids], None)):
+        with pytest.raises(SpecError) as caught:
+            choose(outputs, output=number)
+        assert caught.value.issues[0].loc == ("architecture", "output")
