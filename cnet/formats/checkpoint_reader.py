@@ -11,7 +11,7 @@ from cnet.formats.checkpoint_format import FORMATS, CheckpointFormat
 from cnet.formats.parsing.contents import Notice, StoredTensor, check_limits, damaged
 from cnet.formats.parsing.mapped_file import Limits, MappedFile
 from cnet.formats.parsing.quoting import quoted
-from cnet.formats.parsing.tensor_names import common_prefix, name_tensors, unfinished_pruning
+from cnet.formats.parsing.tensor_names import AVERAGE_COUNTER, common_prefix, name_tensors, unfinished_pruning
 from cnet.formats.parsing.tensor_values import check_booleans, check_finite
 from cnet.formats.parsing.weights_entry import choose_entry
 from cnet.formats.refusals import refuse_other_files
@@ -25,6 +25,10 @@ _NOT_A_WEIGHT = (
     "compressible.include of the job."
 )
 
+_COUNTER_LEFT_OUT = (
+    f"the counter {AVERAGE_COUNTER} of torch.optim.swa_utils.AveragedModel was left out, because the names are those "
+    "of the averaged network"
+)
 _FALLBACK = "torch"
 """The format of files that no format recognizes. Old torch files are pickles, which have no fixed first bytes; their
 reader refuses everything else."""
@@ -105,6 +109,8 @@ class _Contents:
         stored, name_notices = name_tensors(entry.tensors)
         check_limits(stored, file.size, limits)
         prefix = common_prefix(list(stored)) if strip_prefix else ""
+        if prefix and stored.pop(AVERAGE_COUNTER, None) is not None:
+            name_notices.append(Notice("ignored_entries", _COUNTER_LEFT_OUT))
         named = {name[len(prefix) :]: tensor for name, tensor in stored.items()}
         ties = tuple(tuple(name[len(prefix) :] for name in group) for group in contents.tied)
         return cls(file_format.name, named, ties, entry.key, prefix, (*contents.notices, *notices, *name_notices))

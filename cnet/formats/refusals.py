@@ -9,6 +9,7 @@ from typing import NoReturn
 from cnet.errors import CheckpointError
 from cnet.formats.parsing.contents import damaged
 from cnet.formats.parsing.mapped_file import MappedFile
+from cnet.formats.parsing.weights_entry import DISTRIBUTED
 from cnet.formats.parsing.zip_archive import is_zip
 
 _HEAD = 1024  # bytes that are looked at
@@ -40,9 +41,15 @@ def refuse_other_files(file: MappedFile) -> None:
     _refuse_text(head)
     if head.lstrip()[:1] == b"{":
         _refuse_json(file)
-    if head[257:262] == b"ustar" or _is_old_tar(head):
+    if is_tar(file):
+        if head.startswith((b"sys_info\0", b"pickle\0", b"storages\0", b"tensors\0")):
+            raise CheckpointError(
+                "this file is of the tar format of PyTorch before 0.2. Load it with PyTorch and save the state_dict "
+                "again.",
+                code="not_a_state_dict",
+            )
         raise CheckpointError(
-            "this file is of the tar format of PyTorch before 0.2. Load it with PyTorch and save the state_dict again.",
+            "this file is a tar archive, such as a .nemo file. Unpack it and name the checkpoint in it.",
             code="not_a_state_dict",
         )
     for magic, what, remedy in _OTHER_FORMATS:
@@ -58,6 +65,12 @@ def refuse_lone_shard(filename: str) -> None:
     Raises:
         CheckpointError: ``missing_shard``.
     """
+    if filename.endswith(".distcp") or filename == ".metadata":
+        raise CheckpointError(
+            f"this file is a part of a distributed checkpoint and not the whole. To have it whole, {DISTRIBUTED}. "
+            "Name that file.",
+            code="missing_shard",
+        )
     found = _SHARD_NAME.search(filename)
     if found and int(found[2]) > 1:
         raise CheckpointError(
@@ -97,6 +110,12 @@ def _refuse_json(file: MappedFile) -> NoReturn:
     raise CheckpointError(
         "this file is a JSON document, not a checkpoint. Upload the file with the weights.", code="not_a_state_dict"
     )
+
+
+def is_tar(file: MappedFile) -> bool:
+    """Whether a file begins with a header of a tar archive."""
+    head = file.head(512)
+    return head[257:262] == b"ustar" or _is_old_tar(head)
 
 
 def _is_old_tar(head: bytes) -> bool:

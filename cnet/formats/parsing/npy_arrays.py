@@ -18,6 +18,7 @@ from cnet.formats.parsing.quoting import quoted
 from cnet.formats.parsing.zip_archive import ZipArchive
 
 _LONGEST_HEADER = 64 * 1024  # bytes
+_OF_ML_DTYPES = {1: "float8", 2: "bfloat16"}  # by bytes per element of the raw data that NumPy saves
 _PREFIX = 16  # magic, version and the longest length field
 _HEADER_ERRORS = (
     *(ValueError, TypeError, KeyError, EOFError, OverflowError),
@@ -74,7 +75,11 @@ def read_npy_header(archive: ZipArchive, filename: str) -> NpyArray:
     try:
         shape, fortran_order, dtype = _header(file)
     except _HEADER_ERRORS as error:
+        if any(code in file.getvalue()[: _PREFIX + 200] for code in (b"'<f1'", b"'|f1'", b"'>f1'")):
+            raise _of_ml_dtypes(name, "float8_e5m2") from error
         raise damaged(f"array {quoted(name)}", "its header cannot be read") from error
+    if dtype.kind == "V" and dtype.names is None and dtype.itemsize in _OF_ML_DTYPES:
+        raise _of_ml_dtypes(name, _OF_ML_DTYPES[dtype.itemsize])
     if dtype.hasobject:
         raise CheckpointError(
             f"array {quoted(name)}: it holds Python objects (dtype=object), which only unpickling could read. "
@@ -85,6 +90,15 @@ def read_npy_header(archive: ZipArchive, filename: str) -> NpyArray:
     if any(n < 0 for n in shape) or archive.size(filename) - member.start != member.nbytes:
         raise damaged(f"array {quoted(name)}", f"its bytes do not fill the stated shape {shape}")
     return member
+
+
+def _of_ml_dtypes(name: str, dtype: str) -> CheckpointError:
+    """The error for an element type of the package ml_dtypes, which npz files do not name."""
+    return CheckpointError(
+        f"array {quoted(name)}: its element type is probably {dtype} of ml_dtypes, which npz files cannot name. "
+        "Save it with array.astype(numpy.float32), or the checkpoint as safetensors.",
+        code="unsupported_dtype",
+    )
 
 
 def _header(file: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[np.generic]]:

@@ -9,7 +9,12 @@ from cnet.formats.parsing.contents import Notice, StoredTensor, damaged
 from cnet.formats.parsing.quoting import quoted, quoted_list
 from cnet.weights import pruning_masks
 
-_WRAPPER_PREFIXES = ("module.", "_orig_mod.")  # DataParallel and torch.compile write them, also one after another
+_WRAPPER_PREFIXES = ("module.", "_orig_mod.", "_fsdp_wrapped_module.", "_checkpoint_wrapped_module.")
+"""What DataParallel, torch.compile and FSDP put before all names, also one after another."""
+
+AVERAGE_COUNTER = "n_averaged"
+"""The tensor that ``torch.optim.swa_utils.AveragedModel`` adds beside its network, which is called ``module``."""
+
 _RESERVED_NAME = "__metadata__"
 _LONGEST_NAME = 4096  # bytes
 
@@ -60,9 +65,11 @@ def _text(key: object) -> str:
 def common_prefix(names: Sequence[str]) -> str:
     """The prefixes of wrappers that every name begins with, one after another; empty where there are none.
 
-    A network whose own children are called ``module`` and ``head`` has no common prefix and keeps its names.
+    A network whose own children are called ``module`` and ``head`` has no common prefix and keeps its names. The
+    counter of an averaged network does not count.
     """
     prefix = ""
+    names = [name for name in names if name != AVERAGE_COUNTER]
     while names:
         longer = (prefix + wrapper for wrapper in _WRAPPER_PREFIXES)
         found = next((one for one in longer if all(_begins(name, one) for name in names)), None)

@@ -22,6 +22,12 @@ from cnet.errors import CheckpointError
 from cnet.formats.parsing.contents import Notice, StoredTensor
 from cnet.formats.parsing.quoting import quoted, quoted_list
 
+DISTRIBUTED = (
+    "make one file of a distributed checkpoint, which is a folder of .distcp files, with "
+    "`python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER model.pt`"
+)
+"""What to do with a part of a distributed checkpoint."""
+
 _DEEPEST_NESTING = 8
 _WELL_KNOWN = re.compile(
     r"(.*[_.-])?(state_?dict|models?|module|net|network|weights|params|ema|swa|shadow|average[d]?|student|teacher)"
@@ -42,12 +48,12 @@ class WeightsEntry:
     Attributes:
         path: keys from the top level down; empty for the top level.
         tensors: the tensors by their keys, which need not be text yet.
-        others: keys whose values are not tensors.
+        others: the entries that are not tensors.
     """
 
     path: tuple[str, ...]
     tensors: Mapping[object, StoredTensor]
-    others: tuple[object, ...]
+    others: Mapping[object, object]
 
     @property
     def key(self) -> str | None:
@@ -66,15 +72,24 @@ def choose_entry(root: object, weights_key: str | None) -> tuple[WeightsEntry, l
     Raises:
         CheckpointError: ``not_a_state_dict`` or ``ambiguous_weights``.
     """
+    if isinstance(root, StoredTensor):
+        raise CheckpointError(
+            "the file holds a single tensor, not a dict of named tensors. Save the weights with "
+            f"torch.save(model.state_dict(), path); {DISTRIBUTED}.",
+            code="not_a_state_dict",
+        )
     if not isinstance(root, Mapping):
         raise _no_weights(f"the file holds a {_kind(root)}, not a dict of named tensors")
     if weights_key is not None:
-        return _entry_called(root, weights_key), []
+        entry = _entry_called(root, weights_key)
+        _refuse_packed_tensors(entry.others)
+        return entry, []
     candidates = list(_candidates(root, (), set()))
     if any(candidate.well_known for candidate in candidates):
         candidates = [candidate for candidate in candidates if candidate.well_known or not candidate.path]
         candidates = _without_loose_tensors(candidates)
     if not candidates:
+        _refuse_packed_tensors(root)
         raise _no_weights("the file holds no dict of named tensors" if root else "the file holds an empty dict")
     first, *others = candidates
     if not all(_equal_entries(first, other) for other in others):
@@ -83,7 +98,8 @@ def choose_entry(root: object, weights_key: str | None) -> tuple[WeightsEntry, l
             "Choose one with weights_key.",
             code="ambiguous_weights",
         )
-    return first, _notices(first, others)
+    _refuse_packed_tensors(first.others)
+    return first, _notices(first, others, root)
 
 
 def _entry_called(root: Mapping[object, object], weights_key: str) -> WeightsEntry:
@@ -126,7 +142,36 @@ def _candidates(value: Mapping[object, object], path: tuple[str, ...], seen: set
 
 def _entry(path: tuple[str, ...], value: Mapping[object, object]) -> WeightsEntry:
     tensors = {key: item for key, item in value.items() if isinstance(item, StoredTensor)}
-    return WeightsEntry(path, tensors, tuple(key for key in value if key not in tensors))
+    return WeightsEntry(path, tensors, {key: item for key, item in value.items() if key not in tensors})
+
+
+def _refuse_packed_tensors(entries: Mapping[object, object]) -> None:
+    """Refuse entries whose tensors are inside tuples or lists, such as the weights of quantized layers.
+
+    Raises:
+        CheckpointError: ``unsupported_layout``, with the names of the entries.
+    """
+    packed = [key for key, value in entries.items() if isinstance(value, list | tuple) and _holds_tensors(value)]
+    if packed:
+        raise CheckpointError(
+            f"entries {quoted_list(packed)}: their tensors are inside tuples or lists, as the packed weights of "
+            "quantized layers are, so they have no names. Save the network from before it was quantized, or each "
+            "tensor under a name of its own.",
+            code="unsupported_layout",
+        )
+
+
+def _holds_tensors(value: object) -> bool:
+    """Whether tensors are inside a value of tuples, lists and dicts, however deep."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, StoredTensor):
+            return True
+        if isinstance(item, list | tuple | Mapping) and id(item) not in seen:
+            seen.add(id(item))
+            waiting += item.values() if isinstance(item, Mapping) else item
+    return False
 
 
 def _without_loose_tensors(candidates: list[WeightsEntry]) -> list[WeightsEntry]:
@@ -154,7 +199,7 @@ def _equal_tensors(one: StoredTensor, other: StoredTensor) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.data.tobytes() == b.data.tobytes()
 
 
-def _notices(entry: WeightsEntry, same: list[WeightsEntry]) -> list[Notice]:
+def _notices(entry: WeightsEntry, same: list[WeightsEntry], root: Mapping[object, object]) -> list[Notice]:
     notices = []
     if same:
         keys = quoted_list(other.key or "(top level)" for other in same)
@@ -162,11 +207,23 @@ def _notices(entry: WeightsEntry, same: list[WeightsEntry]) -> list[Notice]:
     if entry.others:
         detail = f"entries that are not tensors were left out: {quoted_list(entry.others)}"
         notices.append(Notice("ignored_entries", detail))
+    loose = [
+        key
+        for key, value in root.items()
+        if entry.path and isinstance(value, list | tuple) and _holds_tensors(value) and not _is_other(key)
+    ]
+    if loose:
+        detail = f"lists of tensors beside the weights were left out: {quoted_list(loose)}"
+        notices.append(Notice("ignored_entries", detail))
     return notices
 
 
+def _is_other(key: object) -> bool:
+    return isinstance(key, str) and _OTHER_CONTENTS.fullmatch(key) is not None
+
+
 def _kind(value: object) -> str:
-    return "single tensor" if isinstance(value, StoredTensor) else type(value).__name__
+    return type(value).__name__
 
 
 def _no_weights(fault: str) -> CheckpointError:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from cnet.errors import CheckpointError
-from cnet.formats.parsing.contents import damaged
+from cnet.formats.parsing.contents import StoredTensor, damaged
 from cnet.formats.parsing.mapped_file import truncated
 from cnet.formats.parsing.quoting import quoted, quoted_list
 
@@ -130,16 +130,24 @@ class SafeUnpickler(pickle._Unpickler):
         except _MALFORMED as error:
             self._refuse_foreign()
             raise damaged("the pickled part of the file", "it cannot be read") from error
-        self._refuse_foreign()
+        self._refuse_foreign(value)
         return value
 
-    def _refuse_foreign(self) -> None:
+    def _refuse_foreign(self, value: object = None) -> None:
         modules = self._modules or [name for name in self._foreign if _is_module_class(name)]
         if modules:
             raise CheckpointError(
                 f"the file holds a whole model (class {quoted(modules[0])}), which only its own code can read. "
                 f"{_REMEDY}",
                 code="whole_module",
+            )
+        entries = entries_with_foreign_objects(value) if self._foreign else []
+        if entries:
+            raise CheckpointError(
+                f"entries {quoted_list(entries)}: they hold objects of classes other than tensors and plain values "
+                f"({quoted_list(self._foreign)}), beside tensors. Leave them out: torch.save({{name: value for name, "
+                "value in model.state_dict().items() if isinstance(value, torch.Tensor)}, path).",
+                code="unsafe_pickle",
             )
         if self._foreign:
             raise CheckpointError(
@@ -243,6 +251,25 @@ class SafeUnpickler(pickle._Unpickler):
         pickle.FROZENSET[0]: _frozenset,
         pickle.ADDITEMS[0]: _additems,
     }
+
+
+def entries_with_foreign_objects(root: object) -> list[object]:
+    """Keys of the entries of a state dict, at any depth of ``root``, whose values are or hold foreign objects."""
+    found, waiting, seen = [], [root], set[int]()
+    while waiting:
+        value = waiting.pop()
+        if not isinstance(value, dict) or id(value) in seen:
+            continue
+        seen.add(id(value))
+        waiting += value.values()
+        if any(isinstance(item, StoredTensor) for item in value.values()):
+            found += [key for key, item in value.items() if _is_foreign(item)]
+    return found
+
+
+def _is_foreign(value: object) -> bool:
+    items = value if isinstance(value, list | tuple) else [value]
+    return any(isinstance(item, ForeignObject) for item in items)
 
 
 def _checked_key(key: object) -> Hashable:

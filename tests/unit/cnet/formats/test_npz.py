@@ -130,3 +130,18 @@ def test_names_keep_their_order(tmp_path: Path) -> None:
     """That of the archive."""
     np.savez(tmp_path / "x.npz", b=np.ones(1), a=np.ones(1))
     assert names(read_checkpoint(tmp_path / "x.npz")) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("descr", "itemsize", "dtype"),
+    [("'<f1'", 1, "float8_e5m2"), ("'|V1'", 1, "float8"), ("'|V2'", 2, "bfloat16"), ("'<V2'", 2, "bfloat16")],
+)
+def test_types_of_ml_dtypes_are_named(tmp_path: Path, descr: str, itemsize: int, dtype: str) -> None:
+    """Report I: what ``numpy.savez`` writes of them is no damaged header; the message says how to save them."""
+    array = header(descr, "(4,)") + bytes(4 * itemsize)
+
+    error = refusal(npz(tmp_path, {"w.npy": array}))
+
+    assert error.code == "unsupported_dtype"
+    assert dtype in error.detail
+    assert "astype(numpy.float32)" in error.detail

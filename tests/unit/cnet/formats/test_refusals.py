@@ -87,3 +87,25 @@ def test_one_shard_of_several_is_refused(name: str) -> None:
 def test_other_names_pass(name: str) -> None:
     """One shard of one is a whole checkpoint, and other names do not tell of shards."""
     refuse_lone_shard(name)
+
+
+@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_a_tar_is_unpacked_by_the_user(tmp_path: Path, form: int) -> None:
+    """Report I: PyTorch cannot load a .nemo file, so the advice is to unpack it."""
+    path = tmp_path / "speech.nemo"
+    with tarfile.open(path, "w", format=form) as archive:
+        archive.addfile(tarfile.TarInfo("./model_config.yaml"))
+
+    error = refusal(path)
+
+    assert error.code == "not_a_state_dict"
+    assert "Unpack it" in error.detail
+    assert "PyTorch" not in error.detail
+
+
+@pytest.mark.parametrize("name", ["__0_0.distcp", ".metadata"])
+def test_a_file_of_a_distributed_checkpoint_names_the_converter(name: str) -> None:
+    """Report I: its name tells what it is."""
+    with pytest.raises(CheckpointError, match="dcp_to_torch") as caught:
+        refuse_lone_shard(name)
+    assert caught.value.code == "missing_shard"

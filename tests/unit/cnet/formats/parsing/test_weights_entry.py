@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from cnet.formats import read_checkpoint
-from tests.unit.cnet.formats.files import refusal, saved
+from tests.unit.cnet.formats.files import names, refusal, saved
 
 NET = {"conv.weight": torch.ones(2, 1, 3, 3), "fc.bias": torch.zeros(2)}
 OTHER = {name: tensor + 1 for name, tensor in NET.items()}
@@ -124,3 +124,69 @@ def test_files_without_named_tensors_are_refused(tmp_path: Path, value: Any) -> 
     error = refusal(saved(tmp_path, value))
     assert error.code == "not_a_state_dict"
     assert "state_dict" in error.detail
+
+
+class _Packed(torch.nn.Module):
+    """A stand-in for what dynamic quantization leaves: the weight of a layer is inside a tuple."""
+
+    def get_extra_state(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The packed parameters."""
+        return torch.ones(4, 4), torch.zeros(4)
+
+    def set_extra_state(self, state: object) -> None:
+        """Nothing: it is only saved."""
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_tensors_inside_tuples_and_lists_are_not_lost(tmp_path: Path, nested: bool) -> None:
+    """Report B: packed weights are refused by the name of their entry, with the remedy, at any depth of tuples."""
+    packed = ((torch.ones(4, 4), None), torch.float32) if nested else [torch.ones(4, 4)]
+    for value in ({**NET, "fc._packed_params": packed}, {"state_dict": {**NET, "fc._packed_params": packed}}):
+        for key in (None, "state_dict" if "state_dict" in value else ""):
+            error = refusal(saved(tmp_path, value), weights_key=key)
+            assert error.code == "unsupported_layout"
+            assert "'fc._packed_params'" in error.detail
+            assert "before it was quantized" in error.detail
+    error = refusal(saved(tmp_path, torch.nn.Sequential(_Packed(), torch.nn.Linear(2, 2)).state_dict()))
+    assert (error.code, "'0._extra_state'" in error.detail) == ("unsupported_layout", True)
+    assert refusal(saved(tmp_path, {"weights": [torch.ones(2, 2)]})).code == "unsupported_layout"
+
+
+def test_lists_of_tensors_beside_the_weights_are_told(tmp_path: Path) -> None:
+    """Report B: a list beside the entry of the weights is not lost silently; an optimizer's is nobody's weights."""
+    value = {"state_dict": NET, "codebooks": [torch.ones(2)], "optimizer_states": [{"state": torch.ones(2)}]}
+
+    (notice,) = read_checkpoint(saved(tmp_path, value)).warnings
+
+    assert notice.code == "ignored_entries"
+    assert "'codebooks'" in notice.detail
+    assert "optimizer" not in notice.detail
+
+
+def test_a_part_of_a_distributed_checkpoint_names_the_converter(tmp_path: Path) -> None:
+    """Report I: a .distcp file begins with a single tensor."""
+    error = refusal(saved(tmp_path, torch.ones(4, 4)))
+
+    assert error.code == "not_a_state_dict"
+    assert "dcp_to_torch" in error.detail
+
+
+def test_a_checkpoint_of_lightning_is_its_state_dict(tmp_path: Path) -> None:
+    """Counters, optimizers, callbacks and settings are other things, also where they hold tensors."""
+    value = {
+        "epoch": 3,
+        "global_step": 100,
+        "pytorch-lightning_version": "2.5.0",
+        "state_dict": {f"model.{name}": tensor for name, tensor in NET.items()},
+        "loops": {"fit_loop": {"state_dict": {}}},
+        "callbacks": {"ModelCheckpoint{'monitor': None}": {"best_model_score": torch.tensor(0.5)}},
+        "optimizer_states": [{"state": {0: {"exp_avg": torch.ones(2, 2)}}, "param_groups": [{"lr": 1e-3}]}],
+        "lr_schedulers": [{"last_epoch": 3}],
+        "hparams_name": "kwargs",
+        "hyper_parameters": {"width": 16},
+    }
+
+    checkpoint = read_checkpoint(saved(tmp_path, value))
+
+    assert (checkpoint.weights_key, checkpoint.warnings) == ("state_dict", ())
+    assert names(checkpoint) == [f"model.{name}" for name in NET]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from pathlib import Path
 
@@ -210,3 +211,15 @@ def test_values_that_are_not_finite_are_refused_by_name(tmp_path: Path, dtype: t
     error = refusal(saved(tmp_path, {"fine": torch.ones(2), "layer.weight": tensor.to(dtype)}))
     assert error.code == "not_finite"
     assert "'layer.weight'" in error.detail
+
+
+def test_extra_states_that_hold_bytes_are_named(tmp_path: Path) -> None:
+    """Report I: the advice is not to save ``model.state_dict()``, which the user did, but to leave the entries out."""
+    state = {"fc.weight": torch.ones(2, 2), "fc._extra_state": io.BytesIO(b"scales"), "attention._extra_state": None}
+    for value in (state, {"model": state}):
+        error = refusal(saved(tmp_path, value))
+
+        assert error.code == "unsafe_pickle"
+        assert "'fc._extra_state'" in error.detail
+        assert "'attention._extra_state'" not in error.detail
+        assert "isinstance(value, torch.Tensor)" in error.detail
