@@ -24,8 +24,8 @@ def bundle(checkpoint: Path, tmp_path: Path) -> Path:
     return path
 
 
-def test_what_was_compressed_verifies_and_unpacks(bundle: Path, checkpoint: Path, tmp_path: Path) -> None:
-    """Into each format, with the names and shapes of the checkpoint."""
+def test_a_compressed_bundle_passes_verify_and_unpacks(bundle: Path, checkpoint: Path, tmp_path: Path) -> None:
+    """Unpacked into each format, it has the names and shapes of the checkpoint."""
     original = read_checkpoint(checkpoint).weights
 
     assert cnet("verify", bundle).returncode == 0
@@ -123,7 +123,7 @@ def test_inspect_tells_a_bundle_from_a_checkpoint(bundle: Path, checkpoint: Path
     assert shown[0]["bytes"]["total"] == bundle.stat().st_size
 
 
-def test_what_was_compressed_unpacks_to_onnx(bundle: Path, checkpoint: Path, tmp_path: Path) -> None:
+def test_a_bundle_unpacks_to_onnx(bundle: Path, checkpoint: Path, tmp_path: Path) -> None:
     """Every tensor has its name; with ``--like`` the graph of another file of the network is used."""
     alone, again = tmp_path / "alone.onnx", tmp_path / "again.onnx"
 

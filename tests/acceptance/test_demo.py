@@ -13,8 +13,8 @@ from tests.processes import until
 from tests.repository import ROOT
 
 
-def test_the_demo_shows_what_it_promises(tmp_path: Path) -> None:
-    """At least 15 times smaller, at most a point of accuracy lost, measured twice, no process left."""
+def test_the_demo_reaches_its_ratio_and_accuracy(tmp_path: Path) -> None:
+    """At least 15 times smaller, at most one point of accuracy lost, measured twice; no process is left."""
     done = cnet("demo", "--data", tmp_path / "demo", "--json")
 
     assert done.returncode == 0, done.stderr
@@ -28,8 +28,8 @@ def test_the_demo_shows_what_it_promises(tmp_path: Path) -> None:
     assert processes_of(tmp_path / "demo" / "service") == []
 
 
-def test_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
-    """It is sent during training; the exit code means cancelled."""
+def test_ctrl_c_ends_the_demo_and_all_its_processes(tmp_path: Path) -> None:
+    """The signal is sent during training; the exit code means cancelled."""
     command = [*COMMAND, "demo", "--data", str(tmp_path)]
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -47,8 +47,8 @@ def kill(up: Up, part: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["worker.run.runner", "worker.celery_app", "valkey-server", "app.up.serve"])
-def test_what_is_killed_comes_back_and_the_job_goes_on(up: Up, undisturbed: list[str], part: str) -> None:
-    """Runner, worker, queue, API, each once, after the third epoch; the log says from where the job went on."""
+def test_each_killed_process_is_restarted_and_the_job_resumes(up: Up, undisturbed: list[str], part: str) -> None:
+    """Runner, worker, queue and API are each killed once, after epoch 3; the log says where the job resumed."""
     with up.client() as client:
         job = client.submit(INTERRUPTED)
         until_phase(client, job["id"], 3)

@@ -100,8 +100,8 @@ def test_the_parts_are_in_the_help_of_the_command(installation: Installation) ->
     assert [name for name in PARTS.values() if name not in words] == []
 
 
-def test_a_job_uses_them_all(installation: Installation, checkpoint: Path, tmp_path: Path) -> None:
-    """The child process reads the upload, the worker trains and compresses; the manifests name what was used."""
+def test_a_job_uses_all_plug_in_parts(installation: Installation, checkpoint: Path, tmp_path: Path) -> None:
+    """The sandbox reads the upload, the worker trains and compresses; the manifests name the parts used."""
     with installation.service.client() as client:
         uploaded = client.upload_checkpoint(checkpoint)
         job = client.wait(client.submit({**SPEC, "checkpoint": uploaded["id"]})["id"], timeout=120.0)

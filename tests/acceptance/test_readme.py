@@ -56,7 +56,7 @@ def check(state: dict[str, Any], original: Weights) -> None:
     assert len(np.unique(vector)) <= 16 * 2 + 1  # a centroid in float16 is another number than in float32
 
 
-def test_the_walk_compresses_a_checkpoint(
+def test_the_readme_commands_compress_a_checkpoint(
     service: Up, checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A synthetic checkpoint of two element types."""
@@ -66,8 +66,10 @@ def test_the_walk_compresses_a_checkpoint(
 
 
 @pytest.mark.real
-def test_the_walk_compresses_a_real_resnet(service: Up, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """resnet32, as it is on the web: a legacy PyTorch file with a nested state dict and prefixed names."""
+def test_the_readme_commands_compress_a_published_resnet(
+    service: Up, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A published resnet32: a legacy PyTorch file with a nested state dict and prefixed names."""
     source = real_file("checkpoints/resnet32-d509ac18.th")
     shutil.copyfile(source, tmp_path / "model.pth")
 

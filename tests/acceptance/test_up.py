@@ -16,8 +16,8 @@ from tests.processes import until
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_all_of_it(tmp_path: Path, number: signal.Signals) -> None:
-    """Exit code 0, nothing more on standard output, no process left."""
+def test_a_signal_ends_all_processes_of_the_service(tmp_path: Path, number: signal.Signals) -> None:
+    """The exit code is 0, standard output has nothing more, and no process is left."""
     up = Up.start(tmp_path / "data")
 
     assert up.stop(number) == (0, "")
@@ -33,8 +33,8 @@ def test_a_killed_service_leaves_no_process(tmp_path: Path) -> None:
     until(up.gone, what="the end of all processes")
 
 
-def test_a_restart_goes_on_with_the_job_under_way(tmp_path: Path) -> None:
-    """The job that was running succeeds after the restart, from the epoch that it had reached; bundles are the same."""
+def test_a_restarted_service_resumes_the_running_job(tmp_path: Path) -> None:
+    """The job succeeds after the restart, from the epoch that it had reached; its bundles are the same."""
     up = Up.start(tmp_path / "data")
     with up.client() as client:
         job = client.submit(INTERRUPTED)
@@ -81,7 +81,7 @@ def test_a_port_in_use_is_refused_before_anything_starts(tmp_path: Path) -> None
     assert not (tmp_path / "data" / "valkey").exists()
 
 
-def test_without_keys_it_serves_this_machine_only(tmp_path: Path) -> None:
+def test_without_keys_the_service_is_for_this_machine_only(tmp_path: Path) -> None:
     """The message says how to create a key."""
     done = cnet("up", "--host", "0.0.0.0", "--port", "0", "--data", tmp_path / "data")  # noqa: S104 - refused
 
@@ -102,8 +102,8 @@ def test_a_long_path_with_spaces_works(tmp_path: Path, checkpoint: Path) -> None
     assert up.gone()
 
 
-def test_a_key_closes_the_server_for_everyone_else(tmp_path: Path, checkpoint: Path) -> None:
-    """401 without; objects are their owner's; a revoked key is none."""
+def test_once_a_key_exists_each_request_needs_one(tmp_path: Path, checkpoint: Path) -> None:
+    """Without a key the answer is 401; owners see only their own objects; a revoked key is refused."""
     keys = [
         json.loads(cnet("keys", "create", "--owner", owner, "--data", tmp_path / "data", "--json").stdout)
         for owner in ("alice", "bob")

@@ -135,14 +135,14 @@ def test_the_compose_file_has_no_password_of_its_own() -> None:
             assert variable[1].startswith(":?"), line
 
 
-def test_the_override_for_cpus_takes_the_gpu_away() -> None:
+def test_the_override_for_cpus_requests_no_gpu() -> None:
     """The list of devices is reset."""
     document = compose((ROOT / "docker-compose.cpu.yml").read_text())
 
     assert document["services"]["worker"]["deploy"]["resources"]["reservations"]["devices"] == []
 
 
-def test_the_images_run_as_nobody_special() -> None:
+def test_the_images_run_as_an_unprivileged_user() -> None:
     """Both targets come from the stage that sets the user."""
     text = (ROOT / "Dockerfile").read_text()
 
@@ -152,8 +152,8 @@ def test_the_images_run_as_nobody_special() -> None:
         assert "HEALTHCHECK" in text[text.index(f"FROM base AS {target}") :]
 
 
-def test_docker_takes_the_compose_file(tmp_path: Path) -> None:
-    """``docker compose config``, where there is one."""
+def test_docker_accepts_the_compose_file(tmp_path: Path) -> None:
+    """``docker compose config`` reads it, where Docker is installed."""
     docker = shutil.which("docker")
     probe = [docker or "docker", "compose", "version"]
     if docker is None or subprocess.run(probe, capture_output=True, check=False).returncode:

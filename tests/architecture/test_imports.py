@@ -31,8 +31,8 @@ def test_dependencies_point_down() -> None:
         ("import app.cli", {"torch", "numpy", "pydantic", "cnet", "fastapi", "sqlalchemy", "rich.progress"}),
     ],
 )
-def test_a_fresh_process_does_not_load_what_it_does_not_need(statement: str, absent: set[str], tmp_path: Path) -> None:
-    """PyTorch loads where a net is trained and nowhere else; a command loads what it works with."""
+def test_an_import_loads_no_unneeded_package(statement: str, absent: set[str], tmp_path: Path) -> None:
+    """PyTorch loads only where a network is trained; a command loads only what it works with."""
     code = f"{statement}\nimport sys\nprint(*sys.modules)"
 
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)

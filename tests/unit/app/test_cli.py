@@ -17,8 +17,8 @@ def test_version_needs_no_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["keys"]])
-def test_without_a_command_help_is_all_that_is_said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """No empty message follows it."""
+def test_without_a_command_only_the_help_is_printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """No empty error message follows the help."""
     assert run(arguments) == 2
 
     said = capsys.readouterr()
@@ -26,8 +26,8 @@ def test_without_a_command_help_is_all_that_is_said(arguments: list[str], capsys
     assert said.err == ""
 
 
-def test_what_is_wrong_with_a_spec_is_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The sentence names each fault already."""
+def test_mistakes_of_a_spec_are_printed_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message names each mistake already, so that no list of them follows."""
     file = tmp_path / "net.npz"
     file.write_bytes(b"anything: it is not read")
 
@@ -37,10 +37,10 @@ def test_what_is_wrong_with_a_spec_is_said_once(tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize("command", [["list"], ["revoke", "key_1"]])
-def test_keys_of_no_service_are_not_made_up(
+def test_commands_for_keys_need_an_existing_data_folder(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A mistyped folder is named, and nothing is made there."""
+    """A mistyped folder is named in the message, and is not created."""
     assert run(["keys", *command, "--data", str(tmp_path / "typo")]) == 1
 
     assert "typo" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from cnet.methods import Method, MethodHooks, StepContext
 SMALL = ["--architecture", "lenet300_100", "--batch-size", "4", "--rounds", "2", "--warmup", "1", "--device", "cpu"]
 
 
-def test_it_prints_a_table_and_json() -> None:
+def test_the_benchmark_prints_a_table_and_json() -> None:
     """There is a row for each variant, relative to the plain one."""
     lines: list[str] = []
     training.main(SMALL, lines.append)

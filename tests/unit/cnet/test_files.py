@@ -102,7 +102,7 @@ def test_a_full_disk_is_known_by_its_error_number(number: int) -> None:
     assert is_disk_full(OSError(number, ""))
 
 
-def test_other_errors_are_no_full_disk() -> None:
+def test_other_errors_are_not_taken_for_a_full_disk() -> None:
     """Neither other system errors nor other exceptions."""
     assert not is_disk_full(OSError(errno.EACCES, ""))
     assert not is_disk_full(ValueError(errno.ENOSPC))

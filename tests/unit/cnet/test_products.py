@@ -67,7 +67,7 @@ def test_the_product_does_not_depend_on_chunks() -> None:
     assert multiply(left, right, "float32").tobytes() == np.concatenate(rows).tobytes()
 
 
-def test_products_stand_in_place_of_their_factors() -> None:
+def test_products_replace_their_factors() -> None:
     """Names, order, shapes, ties and w_net are those of the original network."""
     plain = multiply_products(net("bfloat16"))
 

@@ -35,7 +35,7 @@ def test_dither_is_uniform_over_a_cell(seed: int) -> None:
     assert np.sum((counts - expected) ** 2 / expected) < 39 + 4 * np.sqrt(2 * 39)
 
 
-def test_neighbours_have_nothing_in_common() -> None:
+def test_dither_of_neighbours_is_uncorrelated() -> None:
     """Correlations with the next numbers, and with those of the next seed, are noise."""
     numbers = Dither(3, 1.0).values_at(np.arange(100_000))
     others = [np.roll(numbers, shift) for shift in (1, 2, 3, 64)] + [Dither(4, 1.0).values_at(np.arange(100_000))]
@@ -43,7 +43,7 @@ def test_neighbours_have_nothing_in_common() -> None:
     assert all(abs(np.corrcoef(numbers, other)[0, 1]) < 4 / np.sqrt(100_000) for other in others)
 
 
-def test_dither_of_a_place_does_not_need_those_before_it() -> None:
+def test_dither_of_a_position_is_computed_without_those_before_it() -> None:
     """Any places in any order have the numbers that they have among all."""
     dither, places = Dither(5, 0.1), np.array([70, 3, 2**40, 3])
     everything = dither.values_at(np.arange(100))
@@ -52,8 +52,8 @@ def test_dither_of_a_place_does_not_need_those_before_it() -> None:
     assert abs(dither.values_at(places)[2]) < 0.05
 
 
-def test_dither_is_taken_off_and_rounded_once() -> None:
-    """The exact difference in float64, as float32."""
+def test_dither_is_subtracted_with_one_rounding() -> None:
+    """The exact difference in float64 is rounded to float32."""
     values, places, dither = np.float32([0.1, -0.3]), np.array([4, 9]), Dither(0, 0.25)
 
     applied = dither.apply(values, places)
@@ -70,7 +70,7 @@ def test_rows_follow_the_first_axis() -> None:
     assert row_sizes([]).tolist() == []
 
 
-def test_factors_are_those_of_the_places_rows() -> None:
+def test_factors_are_those_of_the_rows_of_the_positions() -> None:
     """The first and the last weight of each row have its factor."""
     scales = Scales(np.float32([2, 10, 0.5]), np.array([3, 1, 2]))
     places = np.array([0, 2, 3, 4, 5])

@@ -91,7 +91,7 @@ def assert_comes_back(path: Any, weights: Weights, symbols: Symbols, encoder: st
     st.sampled_from(SETTINGS),
     st.sampled_from(ENCODERS.names()),
 )
-def test_any_net_comes_back_from_any_job(
+def test_any_network_round_trips_through_any_job(
     tmp_path_factory: pytest.TempPathFactory,
     parts: list[tuple[str, tuple[int, ...], str, float]],
     others: list[tuple[str, tuple[int, ...]]],

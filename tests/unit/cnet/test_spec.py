@@ -50,7 +50,7 @@ def _refusal(document: Any) -> dict[tuple[str | int, ...], str]:
         ({"time_limit": 0}, ("time_limit",)),
     ],
 )
-def test_what_is_wrong_is_named_where_it_stands(part: dict[str, Any], loc: tuple[str | int, ...]) -> None:
+def test_a_mistake_is_reported_with_its_location(part: dict[str, Any], loc: tuple[str | int, ...]) -> None:
     """One issue, at the place in the document that the user wrote."""
     assert list(_refusal({**ALONE, **part})) == [loc]
 
@@ -115,8 +115,8 @@ def test_parts_that_do_not_go_together_are_refused(document: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("document", [[], "text", 5, None, float("nan"), {"checkpoint": {1, 2}}])
-def test_what_is_no_spec_at_all_is_refused(document: Any) -> None:
-    """Anything that is not a JSON object is a SpecError."""
+def test_values_other_than_json_objects_are_refused(document: Any) -> None:
+    """Each is a SpecError."""
     with pytest.raises(SpecError):
         JobSpec.parse(document)
 
@@ -156,7 +156,7 @@ def test_null_field_of_a_registered_part_is_its_default(slot: str, name: str) ->
     assert nulled == JobSpec.parse({**TRAINED, slot: {"name": name}})
 
 
-def test_null_inside_nested_parts_is_the_default() -> None:
+def test_null_in_nested_parts_is_the_default() -> None:
     """Down to the optimizer of the training; a null that counts as not given sets off no refusal."""
     spec = {
         **TRAINED,
@@ -181,8 +181,8 @@ def test_null_inside_nested_parts_is_the_default() -> None:
         ({"labels": {"team": None}}, ("labels", "team")),
     ],
 )
-def test_null_that_stands_for_nothing_is_refused_by_name(part: dict[str, Any], loc: tuple[str | int, ...]) -> None:
-    """Null takes the place of a default only: an unknown field, a value that is needed and a list's element stay."""
+def test_null_without_a_default_is_refused_by_name(part: dict[str, Any], loc: tuple[str | int, ...]) -> None:
+    """Null means a default only: an unknown field, a required value and a list's element keep it and are refused."""
     assert list(_refusal({**TRAINED, **part})) == [loc]
 
 
@@ -223,7 +223,7 @@ def test_cnet_with_a_lambda_needs_no_data() -> None:
     assert JobSpec.parse(alone.to_json()) == alone
 
 
-def test_number_stands_where_a_list_may() -> None:
+def test_a_number_is_accepted_where_a_list_is_expected() -> None:
     """One value is a list of one."""
     one = JobSpec.parse({**ALONE, "quantize": {"name": "kmeans", "clusters": 16}})
 

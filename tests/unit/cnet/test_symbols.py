@@ -8,7 +8,7 @@ import pytest
 from cnet.symbols import Symbols
 
 
-def test_pruned_weights_are_exactly_nought_and_others_their_centroid() -> None:
+def test_pruned_weights_are_exactly_zero_and_others_their_centroid() -> None:
     """The vector has the centroids' type and their values where the mask keeps."""
     symbols = Symbols(np.array([True, False, True, True]), np.uint8([1, 0, 1]), np.float32([-0.5, 2.5]))
 

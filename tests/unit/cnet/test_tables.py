@@ -47,8 +47,8 @@ ANCHORS = np.array([10, 13, 16, 30, 33, 23, 30, 61, 62, 45, 59, 119, 116, 90, 15
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
 @pytest.mark.parametrize("masked", [-math.inf, math.inf, "lowest"])
-def test_an_attention_mask_is_no_weight(dtype: str, masked: float | str) -> None:
-    """Report A: a 2-D mask that holds infinity, or the lowest finite number of its type, beside normal weights."""
+def test_an_attention_mask_is_not_a_weight(dtype: str, masked: float | str) -> None:
+    """A 2-D mask that holds infinity, or the lowest finite number of its type, beside normal weights."""
     lowest = {"float16": -65504.0, "bfloat16": -3.3895313892515355e38}.get(dtype, np.finfo(dtype.replace("b", "")).min)
     value = float(lowest) if isinstance(masked, str) else masked
 
@@ -59,15 +59,15 @@ def test_an_attention_mask_is_no_weight(dtype: str, masked: float | str) -> None
 
 
 def test_a_mask_may_have_many_other_values() -> None:
-    """Report A: the causal mask of a network with linear biases (ALiBi) has a distance in each place that is seen."""
+    """The causal mask of a network with linear biases (ALiBi) has a distance in each place that is seen."""
     distance = np.arange(32)[None, :] - np.arange(32)[:, None]
 
     assert reason(table(np.where(distance > 0, -np.inf, distance / 7)))
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
-def test_a_weight_that_diverged_is_no_mask(value: float) -> None:
-    """Report A: it is still a weight, which reading then refuses."""
+def test_a_weight_that_diverged_is_not_a_mask(value: float) -> None:
+    """It is still a weight, which reading then refuses."""
     values = weight("w", 32, 32).data.copy()
     values[3, 4] = value
 
@@ -76,16 +76,16 @@ def test_a_weight_that_diverged_is_no_mask(value: float) -> None:
 
 @pytest.mark.parametrize("values", [ANCHORS.reshape(3, 3, 2), ANCHORS.reshape(9, 2) / 8.5])
 @pytest.mark.parametrize("name", ["model.24.anchors", "anchor_grid", "head.buffer"])
-def test_anchors_are_no_weights(name: str, values: Array) -> None:
-    """Report G: a detector's anchors are recognized by their name, their integers, or their scale."""
+def test_anchors_are_not_weights(name: str, values: Array) -> None:
+    """A detector's anchors are recognized by their name, their integers, or their scale."""
     assert reason(table(values, name))
 
 
 @pytest.mark.parametrize("interleaved", [True, False])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("shape", [(50, 64), (1, 50, 64), (50, 1, 64)])
-def test_a_sinusoidal_table_of_positions_is_no_weight(shape: tuple[int, ...], dtype: str, interleaved: bool) -> None:
-    """Report G: its values are up to 1, so that beside small weights it takes all places that pruning leaves."""
+def test_a_sinusoidal_table_of_positions_is_not_a_weight(shape: tuple[int, ...], dtype: str, interleaved: bool) -> None:
+    """Its values are up to 1, so that beside small weights pruning would keep them and remove the weights."""
     found = reason(table(positions(50, 64, interleaved=interleaved).reshape(shape), "pe", dtype))
 
     assert found is not None
@@ -105,8 +105,8 @@ def test_a_sinusoidal_table_of_positions_is_no_weight(shape: tuple[int, ...], dt
         ("large", np.linspace(3, 9, 600).reshape(20, 30)),
     ],
 )
-def test_other_tables_are_no_weights(name: str, values: Array) -> None:
-    """Report G: recognized by a name, by few values, by integers alone, or by another scale."""
+def test_other_tables_are_not_weights(name: str, values: Array) -> None:
+    """They are recognized by a name, by few values, by integers alone, or by another scale."""
     assert reason(table(values, name))
 
 
@@ -134,13 +134,13 @@ def test_the_weights_of_a_quantized_network_stay_weights() -> None:
     assert find_tables([*tensors, weight("first", 32, 32)]) == {}
 
 
-def test_few_numbers_have_no_usual_values() -> None:
-    """Beside six numbers nothing is of another scale."""
+def test_a_few_numbers_set_no_scale() -> None:
+    """Compared with six numbers no tensor counts as of another scale."""
     assert find_tables([weight("a", 2, 3), table(np.full((16, 4), 100.0), "b")]) == {}
 
 
 def test_the_patterns_of_the_user_come_first() -> None:
-    """Report G: what ``include`` names is compressed all the same, and what ``exclude`` names is not mentioned."""
+    """What ``include`` names is compressed all the same, and what ``exclude`` names is not mentioned."""
     anchors = table(ANCHORS.reshape(9, 2), "anchors")
 
     assert reason(anchors, Selection(include=("anch*",))) is None
@@ -160,5 +160,5 @@ def test_the_patterns_of_the_user_come_first() -> None:
 )
 @pytest.mark.real
 def test_real_networks_have_none(name: str) -> None:
-    """Report G: each matrix of the real checkpoints is a weight, even a Fourier basis that is scaled by a window."""
+    """Each matrix of the real checkpoints is a weight, even a Fourier basis that is scaled by a window."""
     assert find_tables(read_checkpoint(real_file(f"checkpoints/{name}")).weights.tensors) == {}

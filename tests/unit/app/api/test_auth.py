@@ -85,7 +85,7 @@ def test_scopes_bound_what_a_key_may_do(bench: Bench, scope: str, method: str, s
     assert bench.client.request(method, "/v1/jobs", headers=bearer(secret)).status_code == status
 
 
-def test_another_owners_objects_are_not_there(bench: Bench) -> None:
+def test_objects_of_another_owner_are_not_found(bench: Bench) -> None:
     """Another owner's id is 404, and absent from lists."""
     _, ann = bench.backend.keys.create("ann")
     _, bob = bench.backend.keys.create("bob")
@@ -143,6 +143,6 @@ def test_loopback_addresses(host: str, expected: bool) -> None:
 
 
 @given(st.text())
-def test_any_text_is_a_host_name_or_not(host: str) -> None:
+def test_loopback_check_accepts_any_text(host: str) -> None:
     """No text makes the check raise."""
     assert is_loopback(host) in {True, False}

@@ -34,8 +34,8 @@ from cnet.spec import JobSpec
         ("name=" + "[" * 100_000, "[" * 100_000),
     ],
 )
-def test_a_value_is_json_where_it_is_json_and_else_text(text: str, value: Any) -> None:
-    """Quotes make a string of what would be a number."""
+def test_a_value_is_parsed_as_json_if_possible_and_is_a_string_otherwise(text: str, value: Any) -> None:
+    """A number in JSON quotes is a string."""
     assignment = Assignment.parse(text)
 
     assert assignment == Assignment(("name",), value)
@@ -49,8 +49,8 @@ def test_text_of_another_form_is_a_usage_error(text: str) -> None:
         Assignment.parse(text)
 
 
-def test_objects_on_the_way_are_made() -> None:
-    """Neighbours stay; what is no object gives way."""
+def test_missing_objects_of_a_path_are_created() -> None:
+    """Other fields stay; a value on the path that is not an object is replaced by one."""
     document: dict[str, Any] = {"prune": {"name": "lamp"}, "training": "soon"}
 
     for text in ("prune.gradual.epochs=3", "training.optimizer.learning_rate=0.1", 'labels={"a.b": "c"}'):

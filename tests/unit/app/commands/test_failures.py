@@ -42,8 +42,8 @@ def test_every_error_has_its_exit_code(error: Exception, exit_code: int, code: s
     ("module", "extra"),
     [("torch", "train"), ("sklearn.datasets", "train"), ("celery", "server"), ("fastapi", "server")],
 )
-def test_what_is_not_installed_is_named_with_its_extra(module: str, extra: str) -> None:
-    """So that one command helps."""
+def test_a_missing_package_is_named_with_its_extra(module: str, extra: str) -> None:
+    """The message has the pip command that installs it."""
     failure = describe(ModuleNotFoundError(f"No module named {module!r}", name=module))
 
     assert (failure.exit_code, failure.code) == (1, "not_installed")
@@ -57,8 +57,8 @@ def test_issues_of_a_specification_are_listed() -> None:
     assert failure.document()["errors"] == [{"loc": ["prune", "sparsity"], "msg": "too large"}]
 
 
-def test_a_wrong_setting_is_named_as_the_variable_that_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CNET_PORT, and what is wrong with it."""
+def test_an_invalid_setting_is_named_as_its_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names CNET_PORT and says what is wrong with its value."""
     monkeypatch.setenv("CNET_PORT", "many")
     with pytest.raises(ValidationError) as caught:
         Settings()

@@ -90,8 +90,8 @@ def test_a_data_set_is_not_uploaded_for_a_checkpoint_that_is_not_there(
 
 
 @pytest.mark.parametrize("status", [401, 403, 410, 422, 429, 500])
-def test_another_answer_to_the_question_ends_it(checkpoint: str, status: int) -> None:
-    """A wrong key, a broken server: the upload would be in vain."""
+def test_an_error_of_the_check_ends_the_submission(checkpoint: str, status: int) -> None:
+    """After a wrong key or an error of the server an upload would be in vain."""
     asked = []
 
     def refuse(request: httpx2.Request) -> httpx2.Response:
@@ -105,8 +105,8 @@ def test_another_answer_to_the_question_ends_it(checkpoint: str, status: int) ->
     assert asked == ["/v1/jobs:validate"]
 
 
-def test_a_server_that_cannot_be_asked_is_given_the_files(checkpoint: str) -> None:
-    """One of an early release has no such route; what it thinks of the job it says then."""
+def test_a_server_without_the_check_gets_the_files(checkpoint: str) -> None:
+    """A server of an early release has no route for the check; it answers after the upload."""
 
     def early(request: httpx2.Request) -> httpx2.Response:
         if request.url.path == "/v1/checkpoints":
@@ -132,16 +132,16 @@ def test_files_become_ids(client: Client, bench: Bench, asked: list[str], checkp
     assert found["architecture"] == document["architecture"]
 
 
-def test_without_files_the_submission_says_it_all(client: Client, asked: list[str]) -> None:
-    """Nothing is sent beforehand."""
+def test_without_files_nothing_is_sent_before_the_submission(client: Client, asked: list[str]) -> None:
+    """A job that names ids only needs no check in advance."""
     document = {"dataset": "digits", "architecture": {"name": "lenet300_100"}}
 
     assert with_uploads(client, document, "ckpt_1") == {**document, "checkpoint": "ckpt_1"}
     assert asked == []
 
 
-def test_a_part_that_only_the_server_knows_is_taken(checkpoint: str) -> None:
-    """A server of a later release decides on its own parts; this release does not refuse them in its place."""
+def test_a_part_that_only_the_server_knows_is_accepted(checkpoint: str) -> None:
+    """A server of a later release decides about its own parts; the client does not refuse them."""
 
     def later(request: httpx2.Request) -> httpx2.Response:
         if request.url.path == "/v1/checkpoints":

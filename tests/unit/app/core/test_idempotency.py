@@ -98,8 +98,8 @@ def test_old_keys_are_forgotten(sqlite: Database, clock: ManualClock) -> None:
     assert isinstance(keys.begin("ann", "k", OTHER, 60), IdempotencyClaim)
 
 
-def test_one_of_many_answers(sqlite: Database) -> None:
-    """Of requests that come at once exactly one gets the right to answer."""
+def test_one_of_concurrent_requests_answers(sqlite: Database) -> None:
+    """Of requests with one key that arrive at once exactly one gets the right to answer."""
     claims, conflicts = [], []
 
     def run() -> None:

@@ -11,8 +11,8 @@ from app.core.ids import new_id
 
 
 @pytest.mark.parametrize("prefix", ["ckpt", "ds", "job", "key"])
-def test_form(prefix: str) -> None:
-    """A prefix, then 26 characters, as the API accepts it in lists."""
+def test_an_id_is_a_prefix_and_26_characters(prefix: str) -> None:
+    """The API accepts such ids in lists."""
     made = new_id(prefix)
     assert re.fullmatch(rf"{prefix}_[0-9a-hjkmnp-tv-z]{{26}}", made)
     assert re.fullmatch(ID_PATTERN, made)

@@ -78,7 +78,7 @@ def test_concurrent_upgrades(database: Database) -> None:
     migrate.check(database)
 
 
-def test_labels_are_found_on_every_database(database: Database) -> None:
+def test_jobs_are_found_by_label_on_every_database(database: Database) -> None:
     """A label's key may hold any character, on every database."""
     migrate.upgrade(database)
     jobs = Jobs(database)

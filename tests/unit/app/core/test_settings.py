@@ -33,15 +33,15 @@ def test_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "value"),
     [("MAX_UPLOAD_BYTES", "0"), ("PORT", "70000"), ("LEASE_SECONDS", "-1"), ("MAX_ACTIVE_JOBS", "many")],
 )
-def test_nonsense_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+def test_values_out_of_bounds_are_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     """A value out of bounds is an error at start."""
     monkeypatch.setenv(f"CNET_{name}", value)
     with pytest.raises(ValidationError):
         Settings()
 
 
-def test_child_sees_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment for a child gives equal settings there, with an absolute folder."""
+def test_child_process_gets_equal_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment for a child process gives equal settings there, with an absolute folder."""
     monkeypatch.chdir(tmp_path)
     settings = Settings(data_dir=Path("d"), lease_seconds=1.5, broker_url="redis://x")
     for name, value in settings.environment().items():

@@ -7,8 +7,8 @@ from app.core.workers import Workers
 from tests.unit.app.core.manual_clock import ManualClock
 
 
-def test_a_worker_is_seen_until_it_is_silent(database: Database, clock: ManualClock) -> None:
-    """It counts as alive for a number of seconds after each beat; its start is that of the first."""
+def test_a_worker_is_listed_for_some_seconds_after_its_last_heartbeat(database: Database, clock: ManualClock) -> None:
+    """Its start is the time of the first heartbeat."""
     workers = Workers(database, clock)
     started = clock()
     workers.beat("w1", ["cpu"], {"cnet": "1"})

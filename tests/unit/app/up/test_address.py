@@ -19,8 +19,8 @@ def test_port_zero_is_a_free_port() -> None:
         assert address.is_loopback(listening)
 
 
-def test_all_addresses_are_not_loopback_and_are_reached_by_it() -> None:
-    """The health check of our own goes over loopback."""
+def test_a_server_on_all_addresses_is_reached_over_loopback() -> None:
+    """The address 0.0.0.0 is not loopback, but the health check of ``cnet up`` uses loopback."""
     with address.listen("0.0.0.0", 0) as listening:  # noqa: S104 - that is the case
         assert not address.is_loopback(listening)
         assert address.reachable(listening) == ("127.0.0.1", listening.getsockname()[1])

@@ -38,8 +38,8 @@ def python(code: str) -> Program:
     return Program("thing", (sys.executable, "-c", code), {})
 
 
-def test_what_it_says_goes_to_its_log(folder: Path) -> None:
-    """Both of its outputs; the last lines can be asked for."""
+def test_output_is_written_to_the_log(folder: Path) -> None:
+    """Standard output and standard error; the last lines can be read."""
     process = ServiceProcess(python("import sys; print('one'); print('two', file=sys.stderr)"), folder)
 
     process.start()
@@ -48,8 +48,8 @@ def test_what_it_says_goes_to_its_log(folder: Path) -> None:
     assert sorted(process.log_tail().splitlines()) == ["one", "two"]
 
 
-def test_what_dies_is_started_again_after_growing_pauses(folder: Path) -> None:
-    """A quarter of a second, then twice as long each time; at most 30 s."""
+def test_a_dead_process_is_restarted_after_growing_pauses(folder: Path) -> None:
+    """The first pause is a quarter of a second, each next one twice as long, at most 30 s."""
     clock = Clock()
     process = ServiceProcess(python("raise SystemExit(1)"), folder, clock)
     process.start()
@@ -69,8 +69,8 @@ def test_what_dies_is_started_again_after_growing_pauses(folder: Path) -> None:
     assert process.failures == 9
 
 
-def test_a_death_after_a_steady_minute_counts_as_the_first(folder: Path) -> None:
-    """The pause is short again."""
+def test_pauses_start_again_after_a_minute_without_a_crash(folder: Path) -> None:
+    """The next pause is short again."""
     clock = Clock()
     process = ServiceProcess(python("raise SystemExit(1)"), folder, clock)
     process.failures = 5
@@ -109,8 +109,8 @@ def test_a_log_stays_small(folder: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's part of this is Linux's")
-def test_what_is_bound_ends_with_its_parent() -> None:
-    """Even where the parent is killed."""
+def test_a_process_ends_with_its_parent() -> None:
+    """It ends even where the parent is killed."""
     code = (
         "import subprocess, sys; from app.core.launch import bound_command;"
         "child = subprocess.Popen(bound_command(['sleep', '300'])); print(child.pid, flush=True); child.wait()"

@@ -11,8 +11,8 @@ from app.core.settings import Settings
 from app.up import valkey
 
 
-def test_the_socket_is_in_the_data_folder_where_that_can_be() -> None:
-    """So that all of the state is in one place."""
+def test_the_socket_is_in_the_data_folder_if_its_path_is_short_enough() -> None:
+    """All state is then in one place."""
     settings = Settings(data_dir=Path("/srv/cnet"))
 
     with valkey.socket_path(settings) as path:
@@ -20,8 +20,8 @@ def test_the_socket_is_in_the_data_folder_where_that_can_be() -> None:
 
 
 @pytest.mark.parametrize("name", ["x" * 120, "with space", "per%cent", "ünïcode"])
-def test_a_path_that_no_socket_can_have_gets_another(name: str) -> None:
-    """A short one, in a private folder that goes again."""
+def test_a_path_too_long_for_a_socket_is_replaced(name: str) -> None:
+    """The socket is in a short private folder, which is removed at the end."""
     with valkey.socket_path(Settings(data_dir=Path("/srv") / name)) as path:
         assert len(str(path).encode()) <= 100
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -29,8 +29,8 @@ def test_a_path_that_no_socket_can_have_gets_another(name: str) -> None:
     assert not path.parent.exists()
 
 
-def test_the_private_valkey_keeps_what_it_was_told(tmp_path: Path) -> None:
-    """An append-only file, no TCP port, a socket for this user alone."""
+def test_the_private_valkey_is_persistent_and_private(tmp_path: Path) -> None:
+    """It has an append-only file, no TCP port, and a socket for this user alone."""
     settings = Settings(data_dir=tmp_path)
 
     program = valkey.program(settings, settings.valkey_socket, {})

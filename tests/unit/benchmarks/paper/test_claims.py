@@ -33,13 +33,13 @@ def _verdicts(rows: list[Row]) -> list[bool | None]:
     return [claim.holds for claim in all_claims(rows)]
 
 
-def test_all_hold_of_rows_made_for_them() -> None:
-    """Each of the eight."""
+def test_every_claim_holds_for_rows_that_meet_it() -> None:
+    """Each of the eight claims is checked."""
     assert _verdicts(_good()) == [True] * 8
 
 
-def test_nothing_is_claimed_of_nothing() -> None:
-    """Without rows no claim is measured, and the tables have their setups empty."""
+def test_without_rows_no_claim_is_measured() -> None:
+    """The tables then have empty cells for their setups."""
     assert _verdicts([]) == [None] * 8
     for table in all_tables([], paper=False):
         assert all(len(line) == len(table.lines[0]) for line in table.lines)
@@ -55,23 +55,23 @@ def test_nothing_is_claimed_of_nothing() -> None:
         (5, row("rivals", "L1", 0.95, 90.5, bytes=900.0)),
     ],
 )
-def test_each_falls_with_a_row_that_contradicts_it(setup: int, worse: Row) -> None:
-    """The first row of a kind counts, so the contradiction goes first; all other claims stay."""
+def test_a_contradicting_row_refutes_its_claim_alone(setup: int, worse: Row) -> None:
+    """The first row of a kind counts, so the contradiction is put first; all other claims still hold."""
     verdicts = _verdicts([worse, *_good()])
     assert verdicts[setup] is False
     assert [held for index, held in enumerate(verdicts) if index != setup] == [True] * 7
 
 
-def test_half_a_point_is_half_a_point() -> None:
-    """What loses exactly as much counts, what loses more does not, however small."""
+def test_half_a_point_of_accuracy_is_an_exact_limit() -> None:
+    """A loss of exactly half a point counts as met; a larger one does not, however small the excess."""
     rows = [row("ours", "A", 0.9, 90.5, bytes=7.0), row("ours", "A", 0.9, 90.49, bytes=1.0)]
     assert smallest(rows) == {"A": rows[0]}
     assert smallest(rows[1:]) == {"A": None}
     assert smallest([row("quantized", "CNET 0.01", 0.5, 91.0)]).keys() == {PLAIN}
 
 
-def test_the_papers_figures_stand_beside_ours_where_they_are_asked_for() -> None:
-    """Every table that has some has a column of the same length for each."""
+def test_tables_show_the_papers_figures_on_request() -> None:
+    """Every table for which the paper has figures gets a column of the same length."""
     for table in all_tables(_good(), paper=True):
         assert all(len(line) == len(table.lines[0]) for line in table.lines)
     text = str(all_tables(_good(), paper=True))
@@ -79,7 +79,7 @@ def test_the_papers_figures_stand_beside_ours_where_they_are_asked_for() -> None
     assert "87.89 / 35.14" not in str(all_tables(_good(), paper=False))
 
 
-def test_a_front_has_only_what_nothing_beats() -> None:
-    """By size, ever more accurate."""
+def test_a_pareto_front_has_only_undominated_points() -> None:
+    """It is sorted by size, and accuracy rises along it."""
     rows = [row("ours", "A", 0.9, a, bytes=b) for a, b in ((90, 5), (80, 3), (85, 6), (80, 4), (91, 9))]
     assert front(rows) == [(3, -11), (5, -1), (9, 0)]

@@ -54,10 +54,8 @@ def test_a_job_tells_of_each_point_and_of_its_end(tmp_path: Path) -> None:
     assert not (tmp_path / "work" / quantized.name).exists()
 
 
-def test_a_failure_is_told_of_and_what_depends_on_it_is_left_out(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """The study goes on with what it can do."""
+def test_a_failure_is_printed_and_dependent_jobs_are_skipped(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The study goes on with the jobs that do not depend on it."""
     jobs = study.chosen(study.jobs(study.Settings(epochs=1, cuts=(0.9,))), ["0/clusters/"])
     results = Results(tmp_path / "r.jsonl", {job.name: job.name for job in jobs})
     broken = StudySetup("digits", None, "no_such_net", tmp_path / "work", "cpu")

@@ -13,7 +13,7 @@ from tests.unit.benchmarks.paper.made import baseline, point
 DIGESTS = {"0/base": "a", "1/base": "b", "0/quantized/L1": "c", "1/quantized/L1": "d"}
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_records_round_trip(tmp_path: Path) -> None:
     """A later record of the same point takes the place of an earlier one."""
     path = tmp_path / "folder" / "results.jsonl"
     written = Results(path, DIGESTS)
@@ -69,8 +69,8 @@ def test_rows_are_means_over_seeds(tmp_path: Path) -> None:
     assert known.accuracy == 86.0
 
 
-def test_a_point_is_held_against_the_baseline_of_its_machine(tmp_path: Path) -> None:
-    """Two machines train two baselines; where a machine has none, the other's was carried to it."""
+def test_a_point_is_compared_with_the_baseline_of_its_machine(tmp_path: Path) -> None:
+    """Two machines train two baselines; a machine without one uses the other's."""
     results = Results(tmp_path / "results.jsonl", DIGESTS)
     results.append(baseline(0, 90.0))
     results.append({**point("0/quantized/L1", 80.0), "machine": "another"})

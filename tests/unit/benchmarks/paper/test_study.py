@@ -9,8 +9,8 @@ from cnet.spec import JobSpec
 JOBS = study.jobs(study.Settings(epochs=4, seeds=2))
 
 
-def test_every_job_starts_from_one_before_it() -> None:
-    """Only the baselines start from nothing, and no name is there twice."""
+def test_every_job_starts_from_an_earlier_job() -> None:
+    """Only the baselines start from scratch, and all names are distinct."""
     seen: set[str | None] = {None}
     for job in JOBS:
         assert job.start in seen
@@ -26,15 +26,15 @@ def test_every_job_is_one_that_the_service_would_take() -> None:
         assert JobSpec.parse(whole).trains
 
 
-def test_rivals_and_ours_have_the_same_epochs() -> None:
+def test_compared_methods_have_the_same_epochs() -> None:
     """Fine-tuning and recovery, or the same number in one: 4 + 2, and one of the centroids where there are any."""
     for job in JOBS:
         if job.group in ("rivals", "ours"):
             assert job.epochs == 4 + 2 + job.spec["recover"]["centroid_epochs"]
 
 
-def test_the_papers_rows_are_made_its_way() -> None:
-    """Nothing is trained after pruning, batch norm stays, npz."""
+def test_rows_of_the_paper_follow_its_procedure() -> None:
+    """Nothing is trained after pruning, batch norm is not measured again, and the encoder is npz."""
     paper = [job for job in JOBS if job.group and job.group not in ("rivals", "ours")]
     assert {job.group for job in paper} == {"quantized", "sparsity", "clusters", "ramp", "high", "rivals-one-shot"}
     for job in paper:

@@ -47,7 +47,7 @@ def test_any_bytes_of_other_tensors_are_decoded(tmp_path: Path, encoder: str, pa
     assert contents(content_of(tmp_path, encoder, weights)).other(part).tobytes() == expected[part]
 
 
-def test_other_tensors_of_several_blocks_come_back(tmp_path: Path) -> None:
+def test_other_tensors_of_several_blocks_round_trip(tmp_path: Path) -> None:
     """A block ends within a tensor, and a block holds several."""
     parts = [tensor("w", "float32", (2, 2)), tensor("small", "int16", (5,)), tensor("large", "uint8", (2**24 + 9,))]
     weights = Weights.select([*parts, tensor("last", "float64", (3,))])
@@ -71,8 +71,8 @@ def test_codebooks_of_tensors_survive_segments(tmp_path: Path) -> None:
     np.testing.assert_array_equal(bundle.symbols().centroids, symbols.centroids)
 
 
-def test_streams_that_are_cut_elsewhere_are_refused(tmp_path: Path) -> None:
-    """Sizes that add up to the same and decode to nothing."""
+def test_streams_divided_at_wrong_positions_are_refused(tmp_path: Path) -> None:
+    """Their sizes still add up to the same, but they do not decode."""
     content = content_of(tmp_path, "compact", net())
     mask, labels, centroids = open_bundle(content).manifest["sizes"]
     for sizes in ([mask + 1, labels - 1, centroids], [mask, labels + 4, centroids - 4], [labels, mask, centroids]):

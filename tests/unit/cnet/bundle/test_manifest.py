@@ -76,15 +76,15 @@ def test_tied_tensors_have_the_position_of_the_first() -> None:
         {"dtype": "float3"},
     ],
 )
-def test_products_that_cannot_be_are_refused(changes: dict[str, Any]) -> None:
+def test_impossible_products_are_refused(changes: dict[str, Any]) -> None:
     """Factors must be two compressible tensors side by side that nothing else uses."""
     product = {"name": "c", "dtype": "float32", "left": 1, "right": 2}
     with pytest.raises(ValidationError):
         Manifest.model_validate(document(products=({**product, **changes},)))
 
 
-def test_a_null_is_no_wish_for_the_default() -> None:
-    """In a stored document it is damage."""
+def test_null_in_a_stored_manifest_is_refused() -> None:
+    """In a job null means the default; in a stored document it is damage."""
     with pytest.raises(ValidationError, match="error"):
         PackingEntry.model_validate({"kind": "planes", "error": None})
 
@@ -99,8 +99,8 @@ def test_a_null_is_no_wish_for_the_default() -> None:
         {"shapes": ((2**40, 2**40), ())},
     ],
 )
-def test_tensors_that_cannot_be_are_refused(changes: dict[str, Any]) -> None:
-    """Names twice, lists of several lengths, unknown types and roles, shapes beyond any memory."""
+def test_impossible_tensors_are_refused(changes: dict[str, Any]) -> None:
+    """Duplicate names, lists of different lengths, unknown types and roles, shapes larger than any memory."""
     columns = {
         "names": ("a", "b"),
         "dtypes": ("float32", "int8"),

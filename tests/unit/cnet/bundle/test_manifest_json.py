@@ -39,8 +39,8 @@ def test_a_manifest_that_was_parsed_is_written_again(path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoder", LAYOUTS)
-def test_what_is_empty_is_not_written(tmp_path: Path, encoder: str) -> None:
-    """Neither ties nor products, notes or a header."""
+def test_empty_fields_are_not_written(tmp_path: Path, encoder: str) -> None:
+    """Without ties, products, notes or a header the manifest has no such field."""
     document = json.loads(ContainerReader(content_of(tmp_path, encoder, net())).manifest)
 
     assert not {"header", "tied", "products", "reconstruction", "notes", "packing"} & set(document)
@@ -52,7 +52,7 @@ NAMES = st.lists(st.lists(st.sampled_from(["a", "b", "", "10", "größe"]), max_
 
 @settings(max_examples=200, deadline=None)
 @given(NAMES)
-def test_any_names_come_back(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
+def test_any_names_round_trip(tmp_path_factory: pytest.TempPathFactory, names: list[str]) -> None:
     """Names that share parts, with empty parts or none, and one that begins another."""
     weights = Weights.select([Tensor(name, "int8", np.zeros(1, np.int8)) for name in names])
     folder = tmp_path_factory.mktemp("names")
@@ -71,7 +71,7 @@ def test_names_share_their_beginnings(tmp_path: Path) -> None:
     assert list(open_bundle(forged(content, set_value("tensors", full)))) == names
 
 
-def test_few_bytes_make_no_endless_names(tmp_path: Path) -> None:
+def test_names_that_expand_to_too_much_memory_are_refused(tmp_path: Path) -> None:
     """Names that share a long beginning are refused before all of them are in memory."""
     content = content_of(tmp_path, "compact", net())
     entries = [[0, "x" * 2**16 + "."], *([0, 1, str(number)] for number in range(2**11))]
@@ -79,7 +79,7 @@ def test_few_bytes_make_no_endless_names(tmp_path: Path) -> None:
         open_bundle(forged(content, set_value("tensors", entries)))
 
 
-def test_few_bytes_make_no_endless_shapes(tmp_path: Path) -> None:
+def test_shapes_that_expand_to_too_much_memory_are_refused(tmp_path: Path) -> None:
     """Tensors that share a shape of 64 sides are refused before each of them has it in memory."""
     content = content_of(tmp_path, "compact", net())
 

@@ -56,7 +56,7 @@ json_objects = st.none() | st.dictionaries(st.text(max_size=9), json_values, max
 
 @settings(max_examples=200, deadline=None)
 @given(json_objects, json_objects)
-def test_any_notes_come_back(metrics: Document | None, extra: Document | None) -> None:
+def test_any_notes_round_trip(metrics: Document | None, extra: Document | None) -> None:
     """The same JSON, 1, 1.0 and true being three values."""
     text = pack_notes(metrics, extra)
     found = (None, None) if text is None else (unpack_notes(text).metrics, unpack_notes(text).extra)
@@ -85,8 +85,8 @@ def test_notes_that_would_not_be_read_are_not_written() -> None:
         pack_notes({"x": "y" * MOST_BYTES}, None)
 
 
-def test_few_bytes_make_no_large_notes() -> None:
-    """Inflating ends at the largest size that a writer writes."""
+def test_notes_that_inflate_beyond_the_limit_are_refused() -> None:
+    """Inflating stops at the largest size that a writer writes."""
     bomb = packed(b'{"extra":{"x":"' + b"0" * (4 * MOST_BYTES) + b'"}}')
 
     assert len(bomb) < MOST_BYTES / 100

@@ -35,7 +35,7 @@ def read_all(content: bytes) -> None:
 @pytest.mark.parametrize("encoder", LAYOUTS)
 @pytest.mark.parametrize("sparsity", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("clusters", [1, 16, 256, None])
-def test_every_element_type_comes_back(tmp_path: Path, sparsity: float, clusters: int | None, encoder: str) -> None:
+def test_every_element_type_round_trips(tmp_path: Path, sparsity: float, clusters: int | None, encoder: str) -> None:
     """Compressible tensors are their symbols rounded to their type, all others are bit-equal; ties and shapes hold."""
     weights = every_type()
     symbols = compress(weights, sparsity, clusters)
@@ -69,7 +69,7 @@ def test_sparsity_0_without_quantizer_is_lossless(tmp_path: Path, encoder: str) 
     st.sampled_from([1, 2, 300, None]),
     st.sampled_from(LAYOUTS),
 )
-def test_any_network_comes_back(
+def test_any_network_round_trips(
     tmp_path_factory: pytest.TempPathFactory, parts: list[Any], sparsity: float, clusters: int | None, encoder: str
 ) -> None:
     """Networks of any types and shapes, empty ones too, are as their symbols say."""
@@ -84,7 +84,7 @@ def test_any_network_comes_back(
 
 
 @pytest.mark.parametrize("encoder", LAYOUTS)
-def test_it_is_read_from_a_path_bytes_or_a_file(tmp_path: Path, encoder: str) -> None:
+def test_a_bundle_is_read_from_a_path_bytes_or_a_file(tmp_path: Path, encoder: str) -> None:
     """All sources give the same tensors, in any order of reading."""
     content = content_of(tmp_path, encoder, net())
     path = tmp_path / "bundle.npz"
@@ -203,8 +203,8 @@ def test_members_of_two_bundles_cannot_be_mixed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"\x80\x02}q\0.", b"<html>", b"\0" * 5000])
-def test_other_files_are_no_bundles(content: bytes) -> None:
-    """They are refused with what to do."""
+def test_other_files_are_refused(content: bytes) -> None:
+    """The message says what to do."""
     with pytest.raises(BundleError, match="no bundle"):
         open_bundle(content)
 

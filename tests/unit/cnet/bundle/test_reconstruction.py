@@ -53,7 +53,7 @@ def content_of(path: Path, encoder: str, kind: str, *types: str) -> bytes:
 @pytest.mark.parametrize("types", [("float32", "bfloat16"), FLOATS])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("encoder", ENCODERS.names())
-def test_every_weight_comes_back(tmp_path: Path, encoder: str, kind: str, types: tuple[str, ...]) -> None:
+def test_every_weight_round_trips(tmp_path: Path, encoder: str, kind: str, types: tuple[str, ...]) -> None:
     """Symbols and weights are bit for bit what was written, in float32 and in float64."""
     weights = net(*types)
     symbols = symbols_of(weights, kind)
@@ -65,8 +65,8 @@ def test_every_weight_comes_back(tmp_path: Path, encoder: str, kind: str, types:
     assert type(bundle.symbols().reconstruction) is type(symbols.reconstruction)
 
 
-def test_a_reader_needs_numpy_and_the_specification_alone(tmp_path: Path) -> None:
-    """The file's arrays and manifest give the weights: factors are the end of ``centroids``, a number a row."""
+def test_numpy_decodes_scaled_weights_by_the_specification(tmp_path: Path) -> None:
+    """The file's arrays and manifest are enough: ``centroids`` ends with one factor for each row."""
     path = tmp_path / "b.npz"
     path.write_bytes(content_of(tmp_path, "npz", "scales", "float32"))
     with np.load(path, allow_pickle=False) as members:
@@ -95,7 +95,7 @@ def test_a_channel_costs_about_two_bytes(tmp_path: Path, encoder: str) -> None:
     assert sizes["channel"] < sizes["network"] + 2000 * 2
 
 
-def test_bundles_without_either_say_nothing_of_it(tmp_path: Path) -> None:
+def test_bundles_without_dither_and_scales_have_no_such_field(tmp_path: Path) -> None:
     """The manifest is that of the format's first release."""
     weights = net("float32")
     keep = np.ones(weights.compressible_parameters, np.bool_)
@@ -109,8 +109,8 @@ def test_bundles_without_either_say_nothing_of_it(tmp_path: Path) -> None:
     assert "reconstruction" not in open_bundle(tmp_path / "b.npz").manifest
 
 
-def test_factors_of_other_rows_are_not_written(tmp_path: Path) -> None:
-    """Symbols made for one net do not fit another of as many weights."""
+def test_factors_that_do_not_fit_the_rows_are_refused(tmp_path: Path) -> None:
+    """Symbols made for one network do not fit another with as many weights."""
     weights = Weights.select([tensor("w", "float32", (2, 3))])
     symbols = Symbols(
         np.ones(6, bool), np.zeros(6, np.uint8), np.float32([1]), Scales(np.ones(3, np.float32), np.full(3, 2))
@@ -192,8 +192,8 @@ def test_values_kept_as_they_are_have_no_dither(tmp_path: Path) -> None:
         open_bundle(content).symbols()
 
 
-def test_dither_is_as_it_was_given(tmp_path: Path) -> None:
-    """Seed and step survive JSON to the last bit."""
+def test_dither_parameters_round_trip_exactly(tmp_path: Path) -> None:
+    """Seed and step size survive JSON to the last bit."""
     weights = net("float64")
     symbols = Symbols(np.ones(71, bool), np.zeros(71, np.uint8), np.array([0.1]), Dither(2**64 - 1, 0.1 + 2**-54))
     write_bundle(tmp_path / "b.npz", weights, symbols, ENCODERS.create("compact"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from cnet.bundle import BundleSizes
 
 
-def test_the_container_is_what_is_left() -> None:
-    """Parts that a file does not have take no bytes."""
+def test_the_container_takes_the_remaining_bytes() -> None:
+    """A part that the file does not have takes no bytes."""
     sizes = BundleSizes.of({"mask": 3, "labels": 5, "other": 7}, 100, "0" * 64)
 
     assert (sizes.mask, sizes.labels, sizes.centroids, sizes.other_tensors) == (3, 5, 0, 7)

@@ -153,8 +153,8 @@ def test_numpy_reads_one_member_with_all_parts(tmp_path: Path) -> None:
     assert [entry[-1] for entry in manifest["tensors"]] == ["a.weight", "bias", "steps", "b.weight", "c.weight"]
 
 
-def test_rounding_of_other_tensors_is_told(tmp_path: Path) -> None:
-    """The manifest says how they are packed, and the largest error."""
+def test_the_manifest_records_rounding_of_other_tensors(tmp_path: Path) -> None:
+    """It says how they are packed, and the largest error."""
     weights = net()
     encoder = ENCODERS.create("compact", other="float16")
     write_bundle(tmp_path / "b.npz", weights, compress(weights, 0.5, 4), encoder)

@@ -74,8 +74,8 @@ def test_a_problem_becomes_an_error_with_its_code_and_words() -> None:
     assert [(issue.loc, issue.msg) for issue in error.issues] == [(("prune", "sparsity", 0), "less than 1")]
 
 
-def test_a_busy_server_is_asked_again_when_it_says() -> None:
-    """429 with Retry-After, then an answer."""
+def test_a_busy_server_is_asked_again_after_its_retry_after() -> None:
+    """The first answer is 429 with Retry-After, the second succeeds."""
     pauses: list[float] = []
     busy = httpx2.Response(429, headers={"Retry-After": "7"}, json={"code": "too_many", "detail": "wait"})
 
@@ -104,14 +104,14 @@ def test_a_server_that_stays_away_is_unreachable() -> None:
 
 
 @pytest.mark.parametrize("server", ["nonsense", "ftp://server", "http://"])
-def test_an_address_that_is_none_is_told_at_once(server: str) -> None:
-    """No pauses, and how to write one."""
+def test_an_invalid_address_is_refused_at_once(server: str) -> None:
+    """The client does not retry, and the message shows a valid address."""
     with pytest.raises(UnreachableError, match="http://HOST:PORT"):
         Client(server, sleep=pytest.fail).jobs()
 
 
-def test_what_is_no_cnet_server_is_told() -> None:
-    """A web page instead of JSON."""
+def test_an_answer_of_another_server_is_an_error() -> None:
+    """The server answers with a web page instead of JSON."""
     with pytest.raises(UnreachableError, match="no cnet server"):
         client_of(answers(httpx2.Response(200, text="<html>"))).job("job_1")
 
@@ -156,8 +156,8 @@ def test_waiting_ends_with_the_job() -> None:
     assert client_of(answers(job(), job("running"), job("failed"))).wait("job_1")["status"] == "failed"
 
 
-def test_waiting_has_an_end_of_its_own() -> None:
-    """The job goes on."""
+def test_waiting_can_time_out() -> None:
+    """The job itself goes on."""
     with pytest.raises(WaitTimeoutError, match="goes on"):
         client_of(answers(job("running"))).wait("job_1", timeout=0.0)
 
@@ -200,8 +200,8 @@ BUNDLE = b"bundle" * 1000
 DIGEST = base64.b64encode(hashlib.sha256(BUNDLE).digest()).decode()
 
 
-def test_a_download_is_written_whole(tmp_path: Path) -> None:
-    """Its digest is what the server says; no draft is left."""
+def test_a_download_is_complete(tmp_path: Path) -> None:
+    """Its digest is the one that the server sent; no temporary file is left."""
     response = httpx2.Response(200, headers={"Repr-Digest": f"sha-256=:{DIGEST}:"}, content=BUNDLE)
 
     digest = client_of(answers(response)).download("job_1", tmp_path / "model.npz")
@@ -211,8 +211,8 @@ def test_a_download_is_written_whole(tmp_path: Path) -> None:
     assert (tmp_path / "model.npz").read_bytes() == BUNDLE
 
 
-def test_a_download_that_is_not_what_was_sent_leaves_nothing(tmp_path: Path) -> None:
-    """Not even over an older file."""
+def test_a_damaged_download_leaves_no_file(tmp_path: Path) -> None:
+    """An older file of the same name is not replaced either."""
     (tmp_path / "model.npz").write_bytes(b"older")
     response = httpx2.Response(200, headers={"Repr-Digest": f"sha-256=:{DIGEST}:"}, content=BUNDLE[:-1] + b"x")
 
@@ -231,8 +231,8 @@ class Breaking(httpx2.SyncByteStream):
         raise httpx2.ReadError("reset")
 
 
-def test_a_download_goes_on_at_the_byte_where_it_broke(tmp_path: Path) -> None:
-    """By Range, if the content is still the same."""
+def test_an_interrupted_download_resumes_at_its_byte(tmp_path: Path) -> None:
+    """The client sends a Range header, and checks that the content is still the same."""
     seen: list[httpx2.Request] = []
     headers = {"ETag": '"e"', "Repr-Digest": f"sha-256=:{DIGEST}:"}
 

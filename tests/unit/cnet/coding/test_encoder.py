@@ -12,8 +12,8 @@ from tests.unit.cnet.coding.symbols import random_symbols
 SHAPES: list[tuple[int, ...]] = [(20, 30)]
 
 
-def test_decoded_symbols_are_a_decoder() -> None:
-    """Any part of w_net, as a new array."""
+def test_decoded_symbols_give_any_slice() -> None:
+    """Each slice of w_net is a new array."""
     symbols = random_symbols(SHAPES, 16, 0.4, 1)
     decoder = DecodedSymbols(symbols)
     decoder.verify()
@@ -30,8 +30,8 @@ def test_unquantized_symbols_have_no_centroids() -> None:
     assert DecodedSymbols(Symbols(np.ones(2, np.bool_), None, np.float32([1, 2]))).centroids is None
 
 
-def test_a_place_changes_the_values() -> None:
-    """A dither is taken off each weight."""
+def test_dither_depends_on_the_position() -> None:
+    """The decoder subtracts the dither of each weight's position."""
     symbols = random_symbols(SHAPES, 16, 1.0, 1)
     changed = DecodedSymbols(symbols).with_reconstruction(Dither(3, 0.5)).values(slice(0, 600))
 

@@ -11,7 +11,7 @@ from cnet.errors import BundleError
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("values", [[], [0.5, -0.0], [np.inf, 1e-8], [1 / 3], [65504, 1 + 2**-10]])
-def test_values_come_back(dtype: type, values: list[float]) -> None:
+def test_values_round_trip(dtype: type, values: list[float]) -> None:
     """Signs of zeros and infinities too."""
     given = np.array(values, dtype)
     name, stored = narrow_exactly(given)
@@ -22,8 +22,8 @@ def test_values_come_back(dtype: type, values: list[float]) -> None:
     assert found.tobytes() == given.tobytes()
 
 
-def test_a_type_that_loses_a_bit_is_none() -> None:
-    """float16 holds 1/4 and not 1/3."""
+def test_a_type_that_would_round_is_not_chosen() -> None:
+    """float16 holds 1/4 exactly, but not 1/3."""
     assert store_as(np.float32([0.25]), "float16") is not None
     assert store_as(np.float32([1 / 3]), "float16") is None
 

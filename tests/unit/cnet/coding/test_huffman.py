@@ -37,7 +37,7 @@ def symbols(sparsity: float, clusters: int | None, seed: int = 0) -> Symbols:
 
 @pytest.mark.parametrize("clusters", [None, 1, 2, 16, 256, 300])
 @pytest.mark.parametrize("sparsity", [0.0, 0.5, 0.9, 0.995, 1.0])
-def test_symbols_come_back(sparsity: float, clusters: int | None) -> None:
+def test_symbols_round_trip(sparsity: float, clusters: int | None) -> None:
     """Matrices, kernels, vectors, empty tensors; runs longer than any symbol."""
     given_ = symbols(sparsity, clusters)
     streams, header = HUFFMAN.encode(given_, SHAPES)
@@ -45,7 +45,7 @@ def test_symbols_come_back(sparsity: float, clusters: int | None) -> None:
 
 
 @given(st.lists(st.booleans(), max_size=600), st.integers(0, 60))
-def test_any_mask_comes_back(keep: list[bool], gap: int) -> None:
+def test_any_mask_round_trips(keep: list[bool], gap: int) -> None:
     """Short and long runs, at the start and at the end."""
     mask = np.array([*([False] * gap * 10), *keep], np.bool_)
     given_ = Symbols(mask, np.zeros(int(mask.sum()), np.uint8), np.float32([1.0]))
@@ -54,8 +54,8 @@ def test_any_mask_comes_back(keep: list[bool], gap: int) -> None:
         assert_equal(HUFFMAN.decode(streams, header, [shape]), given_)
 
 
-def test_no_tensor_at_all() -> None:
-    """A network of which nothing is compressible."""
+def test_a_network_without_compressible_tensors_is_encoded() -> None:
+    """Mask and labels are empty."""
     given_ = Symbols(np.zeros(0, np.bool_), np.zeros(0, np.uint8), np.zeros(0, np.float32))
     streams, header = HUFFMAN.encode(given_, [])
     assert_equal(HUFFMAN.decode(streams, header, []), given_)
@@ -73,8 +73,8 @@ def test_labels_cost_no_more_than_a_bit_above_their_entropy() -> None:
     assert entropy <= spent < entropy + 0.1
 
 
-def test_a_bundle_of_it_is_smaller_than_the_papers_and_decodes(tmp_path: Path) -> None:
-    """At 95 % sparsity and 16 clusters."""
+def test_a_huffman_bundle_is_smaller_than_an_npz_bundle(tmp_path: Path) -> None:
+    """Both decode to the same weights, at 95 % sparsity and 16 clusters."""
     weights = Weights.select([tensor("a.weight", "float32", (200, 300)), tensor("a.bias", "float32", (200,))])
     made = compress(weights, 0.95, 16)
     sizes = {}

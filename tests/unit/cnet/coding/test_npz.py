@@ -18,7 +18,7 @@ NPZ = ENCODERS.create("npz")
 
 
 @given(st.lists(st.booleans(), max_size=70), st.sampled_from([np.uint8, np.uint16]), st.sampled_from(["f4", "f8"]))
-def test_symbols_come_back(keep: list[bool], label: type, centroid: str) -> None:
+def test_symbols_round_trip(keep: list[bool], label: type, centroid: str) -> None:
     """Any mask and labels survive, of networks whose size is no multiple of eight too."""
     kept = sum(keep)
     symbols = Symbols(np.array(keep, np.bool_), np.arange(kept).astype(label), np.arange(kept + 1.0).astype(centroid))

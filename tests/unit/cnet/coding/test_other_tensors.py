@@ -27,7 +27,7 @@ def arrays(shapes: list[tuple[str, int]], seed: int) -> list[tuple[str, Array]]:
     st.integers(0, 5),
     st.sampled_from(["planes", "float16"]),
 )
-def test_tensors_come_back(shapes: list[tuple[str, int]], seed: int, packing: Packing) -> None:
+def test_tensors_round_trip(shapes: list[tuple[str, int]], seed: int, packing: Packing) -> None:
     """Bit for bit, or as float16 makes them."""
     given_arrays = arrays(shapes, seed)
     content = pack_arrays(given_arrays, packing)

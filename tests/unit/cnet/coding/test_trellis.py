@@ -24,8 +24,8 @@ def test_steps_and_multiples_are_inverse(memory: int) -> None:
     np.testing.assert_array_equal(found, steps)
 
 
-def test_multiples_off_the_path_are_none() -> None:
-    """The first state is even."""
+def test_multiples_that_no_path_reaches_give_none() -> None:
+    """The first state is even, so that an odd multiple cannot come first."""
     assert path_steps(np.int32([[1, 0]]), 2) is None
 
 

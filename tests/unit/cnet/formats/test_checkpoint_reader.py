@@ -19,7 +19,7 @@ WEIGHT = torch.randn(64, 32, generator=RNG) * 0.05
 
 
 def test_tensors_that_are_no_weights_may_be_infinite(tmp_path: Path) -> None:
-    """Report A: an attention mask, observers, and a best value are kept bit for bit, also in the canonical file."""
+    """An attention mask, observers, and a best value are kept bit for bit, also in the canonical file."""
     state = {
         "layer.weight": WEIGHT,
         "mask": torch.full((77, 77), -math.inf).triu(1),
@@ -40,7 +40,7 @@ def test_tensors_that_are_no_weights_may_be_infinite(tmp_path: Path) -> None:
 
 
 def test_an_excluded_tensor_may_be_infinite(tmp_path: Path) -> None:
-    """Report A: ``compressible.exclude`` helps, and ``include`` makes a mask a weight, which must be finite."""
+    """``compressible.exclude`` helps, and ``include`` makes a mask a weight, which must be finite."""
     diverged = WEIGHT.clone()
     diverged[3, 4] = math.nan
     path = saved(tmp_path, {"fine": WEIGHT + 0, "diverged": diverged, "mask": torch.full((8, 8), -math.inf).triu(1)})
@@ -52,7 +52,7 @@ def test_an_excluded_tensor_may_be_infinite(tmp_path: Path) -> None:
 
 
 def test_a_notice_says_why_a_table_is_kept_and_how_to_include_it(tmp_path: Path) -> None:
-    """Report G: the anchors of a detector beside its weights."""
+    """The anchors of a detector beside its weights."""
     path = saved(tmp_path, {"conv.weight": WEIGHT, "head.anchors": torch.tensor([[10.0, 13.0], [373.0, 326.0]])})
 
     (notice,) = read_checkpoint(path).warnings
@@ -65,7 +65,7 @@ def test_a_notice_says_why_a_table_is_kept_and_how_to_include_it(tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["w", "deep.w"])
 def test_a_tied_mask_is_kept_under_all_its_names(tmp_path: Path, name: str) -> None:
-    """Report A: many layers share one mask."""
+    """Many layers share one mask."""
     mask = torch.full((16, 16), -math.inf).triu(1)
 
     weights = read_checkpoint(saved(tmp_path, {"a": mask, name: mask, "weight": WEIGHT})).weights

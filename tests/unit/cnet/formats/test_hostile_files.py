@@ -189,7 +189,7 @@ def test_a_pickle_that_is_too_long_is_refused(tmp_path: Path, save: Any) -> None
 
 
 @pytest.mark.parametrize("save", [saved, legacy])
-def test_a_dict_that_holds_itself_is_read_once(tmp_path: Path, save: Any) -> None:
+def test_a_dict_that_contains_itself_is_read_once(tmp_path: Path, save: Any) -> None:
     """The search for weights ends."""
     value: dict[str, Any] = {"w": torch.ones(2, 2)}
     value["model"] = value
@@ -197,7 +197,7 @@ def test_a_dict_that_holds_itself_is_read_once(tmp_path: Path, save: Any) -> Non
     assert checkpoint.weights.parameters == 4
 
 
-def test_a_dict_that_holds_only_itself_has_no_weights(tmp_path: Path) -> None:
+def test_a_dict_that_contains_only_itself_has_no_weights(tmp_path: Path) -> None:
     """The search for weights ends and finds none."""
     value: dict[str, Any] = {}
     value["model"] = value

@@ -26,7 +26,7 @@ def test_default_is_a_small_strength_with_decay() -> None:
     assert method(decay=0.0).decay == 0.0
 
 
-def test_an_empty_ramp_is_the_papers() -> None:
+def test_an_empty_ramp_is_the_ramp_of_the_paper() -> None:
     """The strength is 0, 0.007, 0.014, ..., without decay."""
     ramp = method(ramp={})
     assert [ramp.strength(epoch) for epoch in range(3)] == pytest.approx([0, 0.007, 0.014])
@@ -38,8 +38,8 @@ def test_null_is_the_same_as_left_out() -> None:
     assert method(**{"lambda": None, "ramp": None}) == method()
 
 
-def test_fixed_strength_goes_by_the_name_lambda() -> None:
-    """The JSON form uses it when read and when written."""
+def test_the_fixed_strength_is_called_lambda_in_json() -> None:
+    """It is read and written under this name."""
     fixed = method(**{"lambda": 0.045})
     assert [fixed.strength(0), fixed.strength(9)] == [0.045, 0.045]
     assert fixed.model_dump(by_alias=True, exclude_none=True) == {"name": "cnet", "lambda": 0.045, "decay": 0.0}

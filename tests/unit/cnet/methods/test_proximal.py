@@ -86,8 +86,8 @@ def test_objective_is_no_lower_nearby() -> None:
     assert min(objective(v + step, start, 0.4) for step in steps) > objective(v, start, 0.4)
 
 
-def test_equal_magnitudes_are_theorem_one() -> None:
-    """Weights of -c, 0 and c are critical for the loss itself, so that no λ changes them."""
+def test_equal_magnitudes_do_not_change_as_theorem_1_states() -> None:
+    """Weights of -c, 0 and c are critical points of the loss itself, so that no λ changes them."""
     values = np.array([[-2.0, 0, 2], [2, 2, 0]], np.float32)
     weights = Weights.select([Tensor("w", "float32", values)])
     v, start = solution(weights, 0.5)
@@ -105,7 +105,7 @@ def test_lambda_zero_changes_no_bit() -> None:
 
 @given(SEEDS)
 @settings(deadline=None, max_examples=20)
-def test_more_lambda_more_zeros_and_those_left_keep_their_values(seed: int) -> None:
+def test_a_larger_lambda_gives_more_zeros_and_keeps_the_other_values(seed: int) -> None:
     """Zeros of a smaller λ stay zeros, and the bias does not change."""
     weights = laplace(seed)
     vector, before = weights.vector(), np.zeros(len(weights.vector()), np.bool_)
@@ -136,7 +136,7 @@ def test_lambda_means_the_same_for_nets_of_every_size() -> None:
     assert critical_point(four, 0.4).threshold == pytest.approx(critical_point(one, 0.4).threshold)
 
 
-def test_what_has_no_solution_is_refused() -> None:
+def test_a_problem_without_a_solution_is_refused() -> None:
     """A λ that would leave no weight, and weights that are NaN, are errors."""
     with pytest.raises(SpecError, match="Use a smaller lambda"):
         zero_small_weights(laplace(0), 900.0)
@@ -154,8 +154,8 @@ def _job(folder: Path, weights: Weights, strength: float) -> Outcome:
     )
 
 
-def test_error_of_a_job_is_against_the_checkpoint(tmp_path: Path) -> None:
-    """Weights that the step set to zero count as errors."""
+def test_the_error_of_a_job_is_measured_against_the_checkpoint(tmp_path: Path) -> None:
+    """Weights that the method set to zero count as errors."""
     weights = laplace(4, small=1.0)
     point = _job(tmp_path, weights, 0.5).points[0]
     lost = np.sum((weights.vector() - zero_small_weights(weights, 0.5).vector()) ** 2) / weights.compressible_parameters
@@ -164,7 +164,7 @@ def test_error_of_a_job_is_against_the_checkpoint(tmp_path: Path) -> None:
 
 
 @pytest.mark.real
-def test_more_lambda_is_a_smaller_file_of_a_real_net(tmp_path: Path) -> None:
+def test_a_larger_lambda_gives_a_smaller_file_of_a_real_network(tmp_path: Path) -> None:
     """Bytes fall and the error grows with λ, at the same number of clusters."""
     weights = read_checkpoint(real_file("checkpoints/resnet20-12fca82f.th")).weights
     points = [_job(tmp_path / str(strength), weights, strength).points[0] for strength in (0.0, 0.3, 0.6, 0.9)]

@@ -41,7 +41,7 @@ def test_streaming_gives_the_same_symbols(checkpoint: Path, tmp_path: Path) -> N
     assert {name: memory[name].tobytes() for name in memory} == {name: stream[name].tobytes() for name in stream}
 
 
-def test_nothing_is_written_where_the_target_is_not_met(checkpoint: Path, tmp_path: Path) -> None:
+def test_no_file_is_written_if_the_target_is_not_met(checkpoint: Path, tmp_path: Path) -> None:
     """An older file stays as it is."""
     out = tmp_path / "out.npz"
     out.write_bytes(b"older")

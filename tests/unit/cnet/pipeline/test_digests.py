@@ -11,7 +11,7 @@ from cnet.pipeline.digests import dataset_digest, run_key, spec_document
 from tests.unit.cnet.pipeline.small_jobs import blobs, training_spec, weights_spec
 
 
-def test_the_document_has_neither_ids_nor_names_of_the_job() -> None:
+def test_the_recorded_spec_has_neither_ids_nor_names_of_the_job() -> None:
     """They do not change the weights of a bundle."""
     document = spec_document(training_spec(name="mine", labels={"team": "vision"}, time_limit=60))
 
@@ -19,13 +19,13 @@ def test_the_document_has_neither_ids_nor_names_of_the_job() -> None:
     assert document["recover"]["epochs"] == 2
 
 
-def test_the_document_names_a_built_in_data_set() -> None:
-    """An id means nothing elsewhere; the name of a built-in data set does."""
+def test_the_recorded_spec_names_a_built_in_data_set() -> None:
+    """An id means nothing on another server; the name of a built-in data set does."""
     assert spec_document(training_spec(dataset="digits"))["dataset"] == "digits"
 
 
-def test_the_document_leaves_out_what_is_searched_for() -> None:
-    """Its default would read as what the user asked for."""
+def test_the_recorded_spec_leaves_out_searched_fields() -> None:
+    """A default in their place would look like a request of the user."""
     document = spec_document(weights_spec(prune={"name": "magnitude"}, target={"min_ratio": 5.0}))
 
     assert "sparsity" not in document["prune"]

@@ -22,8 +22,8 @@ def test_checkpoint_costs_no_baseline_training() -> None:
     assert StepCosts.of(training_spec(checkpoint="ckpt_1", baseline=None), blobs()).baseline == 0
 
 
-def test_search_counts_what_it_makes_at_most() -> None:
-    """Both numbers are known before, and are those of the estimate."""
+def test_a_search_counts_its_largest_number_of_points() -> None:
+    """Both numbers are known in advance, and are those of the estimate."""
     spec = weights_spec(prune=None, target={"min_ratio": 2})
     effort, grid = StepCosts.of(spec, None), CandidateGrid.of(spec)
     assert (effort.sparsities, effort.points) == (grid.max_sparsities, grid.max_points)

@@ -34,8 +34,8 @@ QUANTIZERS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("encoder", ENCODERS.names())
 @pytest.mark.parametrize("name", QUANTIZERS)
-def test_points_tell_the_truth_about_their_files(tmp_path: Path, name: str, encoder: str) -> None:
-    """Error, sparsity, clusters and entropy, each counted again on the bundle's bytes."""
+def test_metrics_of_points_match_their_files(tmp_path: Path, name: str, encoder: str) -> None:
+    """Error, sparsity, clusters and entropy are counted again on the bundle's bytes."""
     outcome = compress(tmp_path, quantize=QUANTIZERS[name], encode={"name": encoder})
     original = random_weights().vector()
 
@@ -84,7 +84,7 @@ def test_sensitivity_makes_the_harm_to_the_loss_smaller(tmp_path: Path) -> None:
         assert other.bytes.total != one.bytes.total
 
 
-def test_binary_training_reaches_the_file_as_it_is(tmp_path: Path) -> None:
+def test_weights_of_binary_training_are_stored_exactly(tmp_path: Path) -> None:
     """The method's a * sign(w) are the quantizer's: nothing is lost between the two."""
     outcome = train_and_compress(
         tmp_path,

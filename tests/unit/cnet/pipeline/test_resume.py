@@ -76,10 +76,10 @@ def test_killed_run_goes_on(tmp_path: Path, undisturbed: tuple[list[str], Events
 
 
 @pytest.mark.parametrize(("kind", "stride"), [("progress", 7), ("metric", 2), ("baseline", 1), ("point", 1)])
-def test_run_that_is_killed_again_and_again_arrives(
+def test_a_run_that_is_killed_repeatedly_finishes(
     tmp_path: Path, undisturbed: tuple[list[str], Events], kind: str, stride: int
 ) -> None:
-    """Each attempt lives a little longer than the one before; between them they make each step once."""
+    """Each attempt lives a little longer than the one before; together they make each step once."""
     attempts: list[Recorder] = []
     while True:
         limit = stride * (len(attempts) + 1)
@@ -135,8 +135,8 @@ def test_killed_search_makes_the_same_points(tmp_path: Path) -> None:
     assert again.of("progress") == sorted(again.of("progress"))
 
 
-def test_finished_search_is_told_again_and_not_made_again(tmp_path: Path) -> None:
-    """What the search needs to know of the weights is kept with the points."""
+def test_a_finished_search_is_reported_again_without_recomputing(tmp_path: Path) -> None:
+    """What the search needs to know of the weights is stored with the points."""
     outcome = train_and_compress(tmp_path, **SEARCH)
     again = Recorder()
     assert train_and_compress(tmp_path, again, **SEARCH) == outcome
@@ -148,8 +148,8 @@ def replace_bundles(outcome: Outcome, folder: Path) -> Outcome:
     return replace(outcome, bundles=tuple(folder / "bundles" / path.name for path in outcome.bundles))
 
 
-def test_finished_run_is_told_again_and_not_made_again(tmp_path: Path) -> None:
-    """The same baseline, points and selection; no phase but ``load``."""
+def test_a_finished_run_is_reported_again_without_recomputing(tmp_path: Path) -> None:
+    """The same baseline, points and selection are reported; the only phase is ``load``."""
     first, again = Recorder(), Recorder()
     outcome = train_and_compress(tmp_path, first)
     assert train_and_compress(tmp_path, again) == outcome
@@ -194,8 +194,8 @@ def test_stop_is_asked_between_all_steps(tmp_path: Path) -> None:
     assert {"prune", "quantize", "encode", "publish"} <= polled
 
 
-def test_observer_that_fails_does_not_spoil_the_folder(tmp_path: Path) -> None:
-    """An observer's own fault comes back as it is, and the next run goes on."""
+def test_an_exception_of_the_observer_leaves_a_valid_folder(tmp_path: Path) -> None:
+    """The observer's exception is raised unchanged, and the next run resumes."""
 
     def broken(events: Events) -> bool:
         if events[-1][0] == "point":

@@ -35,8 +35,8 @@ def test_a_second_attempt_finds_what_the_first_saved(tmp_path: Path) -> None:
     assert_same_bits(found, random_weights())
 
 
-def test_what_was_not_saved_is_none(tmp_path: Path) -> None:
-    """So is what was dropped, and a record that is no JSON."""
+def test_unsaved_results_are_none(tmp_path: Path) -> None:
+    """So are results that were removed, and a record that is not valid JSON."""
     folder = open_folder(tmp_path)
     folder.set_weights("finetune", random_weights())
     folder.drop_weights("finetune")

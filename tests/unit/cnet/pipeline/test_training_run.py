@@ -103,8 +103,8 @@ def test_checkpoint_is_its_own_baseline(finished: tuple[Outcome, Recorder], tmp_
     assert not [m for m in recorder.of("metric") if m["phase"] == "baseline" and "epoch" in m]
 
 
-def test_no_epochs_at_all_compresses_what_came(finished: tuple[Outcome, Recorder], tmp_path: Path) -> None:
-    """With all epochs at zero only the accuracies tell the run from one on weights alone."""
+def test_zero_epochs_compress_the_checkpoint_unchanged(finished: tuple[Outcome, Recorder], tmp_path: Path) -> None:
+    """Only the accuracies distinguish the run from one without a data set."""
     weights = open_bundle(finished[0].bundles[3]).weights()
     spec = training_spec(
         checkpoint="ckpt_1",
@@ -221,8 +221,8 @@ def test_a_gradual_pruning_meets_each_sparsity(tmp_path: Path) -> None:
     assert digests(train_and_compress(tmp_path / "two", prune=prune)) == digests(undisturbed)
 
 
-def test_obd_gets_its_curvature(tmp_path: Path) -> None:
-    """It prunes other weights than magnitude does, as many of them."""
+def test_the_pruner_obd_uses_the_curvature(tmp_path: Path) -> None:
+    """It prunes as many weights as magnitude does, but others."""
     prune = {"name": "obd", "sparsity": 0.9}
     outcome = train_and_compress(tmp_path, prune=prune, quantize={"name": "none"})
     assert outcome.points[0].sparsity == pytest.approx(0.9, abs=1e-3)

@@ -29,8 +29,8 @@ def test_every_pair_of_sparsity_and_clusters_is_one_point(tmp_path: Path) -> Non
     assert pairs == [(0, 0.5, 4), (1, 0.5, 16), (2, 0.9, 4), (3, 0.9, 16)]
 
 
-def test_point_tells_the_truth_about_its_file(tmp_path: Path) -> None:
-    """Digest, size, ratios, sparsity and mse, each counted again on the bundle's bytes."""
+def test_metrics_of_a_point_match_its_file(tmp_path: Path) -> None:
+    """Digest, size, ratios, sparsity and mse are counted again on the bundle's bytes."""
     outcome = compress(tmp_path)
     weights = random_weights()
     for point, path in zip(outcome.points, outcome.bundles, strict=True):
@@ -67,8 +67,8 @@ def test_accuracies_are_null(tmp_path: Path) -> None:
     assert {p.accuracy for p in outcome.points} == {p.loss for p in outcome.points} == {None}
 
 
-def test_what_is_not_compressible_is_bit_equal(tmp_path: Path) -> None:
-    """Biases, batch-norm and counters come back with their types and bits."""
+def test_other_tensors_are_bit_equal(tmp_path: Path) -> None:
+    """Biases, batch norm and counters keep their types and bits."""
     weights = random_weights()
     for path in compress(tmp_path).bundles:
         decoded = open_bundle(path).weights()
@@ -109,8 +109,8 @@ def test_quantizer_none_at_sparsity_zero_is_lossless(tmp_path: Path) -> None:
     assert (outcome.points[0].clusters, outcome.points[0].mse, outcome.points[0].label_entropy) == (None, 0.0, None)
 
 
-def test_sparsity_one_leaves_nothing_and_still_works(tmp_path: Path) -> None:
-    """All weights are zero; the other tensors are all that the bundle holds."""
+def test_sparsity_1_gives_a_bundle_of_zeros(tmp_path: Path) -> None:
+    """All weights are zero; the bundle holds the other tensors only."""
     outcome = compress(tmp_path, prune={"name": "magnitude", "sparsity": 1})
     assert [p.sparsity for p in outcome.points] == [1.0, 1.0]
     assert not open_bundle(outcome.bundles[0]).weights().vector().any()

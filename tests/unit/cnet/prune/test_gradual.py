@@ -32,8 +32,8 @@ def test_steps_end_before_the_training_does() -> None:
     assert [gradual.step_at(time) for time in (0.0, 0.07, 0.08, 0.75, 1.0)] == [0, 0, 1, 10, 10]
 
 
-def test_it_needs_a_data_set() -> None:
-    """Said when the spec is read."""
+def test_gradual_pruning_needs_a_data_set() -> None:
+    """The error is raised when the spec is read."""
     with pytest.raises(SpecError, match=r"prune without a dataset: gradual"):
         JobSpec.parse({"checkpoint": "c", "prune": {"name": "magnitude", "gradual": {}}})
     at_once = JobSpec.parse({"checkpoint": "c", "prune": {"name": "magnitude", "gradual": {"epochs": 0}}})
@@ -42,7 +42,7 @@ def test_it_needs_a_data_set() -> None:
 
 
 @pytest.mark.parametrize(("training", "epochs"), [(None, 10), (30, 10), (4, 4), (0, 0)])
-def test_it_is_the_default_where_a_net_is_trained(training: int | None, epochs: int) -> None:
+def test_gradual_pruning_is_the_default_with_training(training: int | None, epochs: int) -> None:
     """For ten epochs, or for as many as the fine-tuning has where these are fewer."""
     asked = None if training is None else {"epochs": training}
     document = {"architecture": {"name": "lenet5"}, "dataset": "d", "training": asked}
@@ -51,8 +51,8 @@ def test_it_is_the_default_where_a_net_is_trained(training: int | None, epochs: 
     assert pruner.gradual_epochs == epochs
 
 
-def test_what_the_user_says_stays() -> None:
-    """All at once is zero epochs; without a data set there is no training to prune in."""
+def test_explicit_settings_are_kept() -> None:
+    """Zero epochs mean pruning in one step; without a data set there is no training during which to prune."""
     trained = {"architecture": {"name": "lenet5"}, "dataset": "d"}
     for epochs in (0, 25):
         asked = {**trained, "prune": {"name": "lamp", "gradual": {"epochs": epochs}}}

@@ -33,8 +33,8 @@ def test_the_scale_of_a_layer_does_not_count() -> None:
     assert not PRUNERS.create("magnitude").keep(net(1024 * one, two), 0.9)[200:].any()
 
 
-def test_no_layer_runs_empty() -> None:
-    """As many weights as tensors are left: one of each, its largest."""
+def test_each_layer_keeps_a_weight() -> None:
+    """Where as many weights as tensors are left, each tensor keeps its largest one."""
     rng = np.random.default_rng(3)
     weights = net(*(scale * rng.normal(size=(5, 4)).astype(np.float32) for scale in (1, 1e-4, 1e3)))
     mask = PRUNERS.create("lamp").keep(weights, 0.95)

@@ -22,7 +22,7 @@ def keep(values: npt.ArrayLike, sparsity: float) -> npt.NDArray[np.bool_]:
     st.lists(st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 3.5, 1e-38, -3e38]), min_size=1, max_size=40),
     st.floats(0, 1),
 )
-def test_the_zeros_are_exactly_the_rounded_share_or_the_natural_ones(values: list[float], sparsity: float) -> None:
+def test_the_zeros_are_the_rounded_share_or_those_already_zero(values: list[float], sparsity: float) -> None:
     """round(p n) weights are zero afterwards, or those that were zero before where there are more."""
     natural = sum(value == 0 for value in values)
 
@@ -33,16 +33,16 @@ def test_the_zeros_are_exactly_the_rounded_share_or_the_natural_ones(values: lis
 
 
 @given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=60), st.floats(0, 1))
-def test_nothing_kept_is_smaller_than_something_pruned(values: list[float], sparsity: float) -> None:
-    """The pruned weights are the smallest in size, whatever their sign."""
+def test_no_kept_weight_is_smaller_than_a_pruned_one(values: list[float], sparsity: float) -> None:
+    """The pruned weights have the smallest magnitudes."""
     mask = keep(values, sparsity)
     sizes = np.abs(np.asarray(values, np.float32))
 
     assert max(sizes[~mask], default=0) <= min(sizes[mask], default=np.inf)
 
 
-def test_of_equal_weights_the_first_go() -> None:
-    """Ties are broken by place: 30 of 100 equal weights are exactly the first 30."""
+def test_of_equal_weights_the_first_are_pruned() -> None:
+    """Ties are broken by position: 30 of 100 equal weights are exactly the first 30."""
     mask = keep(np.full(100, -0.5), 0.3)
 
     assert not np.any(mask[:30])

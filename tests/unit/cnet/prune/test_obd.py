@@ -33,8 +33,8 @@ def test_the_loss_of_a_quadratic_grows_least() -> None:
     assert cost[~mask].sum() == pytest.approx(best)
 
 
-def test_dead_inputs_go_first_and_zeros_are_never_kept() -> None:
-    """A weight without curvature goes before all others; without a sparsity it stays."""
+def test_weights_without_curvature_are_pruned_first_and_zeros_never_kept() -> None:
+    """At sparsity 0 a weight without curvature stays."""
     weights, curvature = net([5.0, 0.0, 1.0, 2.0]), np.array([0.0, 9.0, 1.0, 1.0])
     assert PRUNERS.create("obd").keep(weights, 0.5, curvature).tolist() == [False, False, True, True]
     assert PRUNERS.create("obd").keep(weights, 0.0, curvature).tolist() == [True, False, True, True]

@@ -57,8 +57,8 @@ def test_each_output_has_its_own_threshold(sparsity: float) -> None:
                 assert row[kept].min() >= row[~kept].max()
 
 
-def test_the_net_may_empty_a_layer_and_a_floor_forbids_it() -> None:
-    """The total is the same, and what is left of the weak layer is its best."""
+def test_a_floor_prevents_pruning_a_whole_layer() -> None:
+    """Without one, the global threshold may do so; the total number of zeros is the same."""
     weights = uneven()
     bare, held = keep(weights, 0.75), keep(weights, 0.75, floor=0.1)
     assert not bare[1].any()
@@ -83,10 +83,10 @@ def test_a_floor_yields_where_the_sparsity_leaves_less() -> None:
     st.sampled_from(["network", "layer", "column"]),
     st.floats(0, 1),
 )
-def test_a_zero_is_never_kept_and_no_more_than_asked_for_goes(
+def test_exactly_the_requested_number_is_pruned_or_all_zeros(
     one: npt.NDArray[np.float32], two: npt.NDArray[np.float32], sparsity: float, scope: str, floor: float
 ) -> None:
-    """Ties and zeros included: each group of competitors ends with max(asked for, zeros) dropped."""
+    """Ties and zeros included: each group ends with max(requested, zeros) pruned weights."""
     weights = net(one, two)
     masks = keep(weights, sparsity, scope=scope, floor=floor)
     shape = {"network": None, "layer": (1, -1), "column": None}[scope]
@@ -100,14 +100,14 @@ def test_a_zero_is_never_kept_and_no_more_than_asked_for_goes(
             assert np.count_nonzero(~kept) == max(round(sparsity * len(row)), np.count_nonzero(row == 0))
 
 
-def test_of_equals_the_first_goes_first() -> None:
-    """In every scope."""
+def test_ties_are_broken_by_position_in_every_scope() -> None:
+    """Of equal weights the first is pruned first."""
     weights = net(np.ones((2, 4), np.float32))
     assert keep(weights, 0.5)[0].tolist() == [[False] * 4, [True] * 4]
     assert keep(weights, 0.5, scope="layer")[0].tolist() == [[False] * 4, [True] * 4]
     assert keep(weights, 0.5, scope="column")[0].tolist() == [[False, False, True, True]] * 2
 
 
-def test_a_vector_is_one_column() -> None:
-    """A bias that a user called compressible."""
+def test_a_bias_is_one_column() -> None:
+    """A bias is compressible where the user includes it."""
     assert keep(net(np.arange(1, 5, dtype=np.float32)), 0.5, scope="column")[0].tolist() == [False, False, True, True]

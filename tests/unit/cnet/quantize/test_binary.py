@@ -64,7 +64,7 @@ def test_each_channel_has_its_scale() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-40, 0.123, 3e38])
-def test_what_the_method_binary_trained_stays_as_it_is(scale: float) -> None:
+def test_weights_of_the_method_binary_stay_exact(scale: float) -> None:
     """Each a * sign(w) is bit for bit what it was."""
     signs = np.where(np.arange(700) * 7 % 11 < 5, -1, 1)
     values = (signs * np.repeat(np.float32([scale, scale / 3]), 350)).astype(np.float32)
@@ -97,7 +97,7 @@ def test_any_values_keep_their_signs(numbers: list[float], scale: float, scope: 
     assert np.array_equal(np.sign(vector), np.sign(values))
 
 
-def test_values_that_are_no_numbers_are_refused() -> None:
+def test_values_that_are_not_finite_are_refused() -> None:
     """The error names what is wrong, with every scope."""
     for scope in ("network", "layer", "channel"):
         with pytest.raises(CheckpointError):

@@ -140,7 +140,7 @@ def test_the_same_weights_give_the_same_symbols() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_weights_that_are_no_numbers_are_refused(bad: float) -> None:
+def test_weights_that_are_not_finite_are_refused(bad: float) -> None:
     """The error names what is wrong."""
     values = vector()
     values[3] = bad
@@ -149,7 +149,7 @@ def test_weights_that_are_no_numbers_are_refused(bad: float) -> None:
     assert raised.value.code == "not_finite"
 
 
-def test_values_without_places_are_rounded() -> None:
+def test_values_without_positions_are_rounded() -> None:
     """The codebook of bare values keeps each of them away from zero."""
     values = vector()
     codebook = QUANTIZERS.create("ecsq").quantize(values, None)

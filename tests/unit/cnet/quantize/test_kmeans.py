@@ -176,7 +176,7 @@ def test_float64_stays_float64_at_its_extremes() -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_values_that_are_no_numbers_are_refused(value: float) -> None:
+def test_values_that_are_not_finite_are_refused(value: float) -> None:
     """NaN and infinity have no cluster."""
     with pytest.raises(CheckpointError, match="NaN or infinite"):
         KMEANS.quantize(np.array([1, value, 2, 3], np.float32), 2)

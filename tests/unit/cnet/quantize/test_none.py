@@ -9,7 +9,7 @@ from cnet.quantize import QUANTIZERS
 NONE = QUANTIZERS.create("none")
 
 
-def test_negative_zeros_come_back_as_they_were() -> None:
+def test_negative_zeros_are_preserved() -> None:
     """At sparsity 0 the vector is bit-equal, -0.0 included, and its zeros are counted as zeros."""
     vector = np.array([1.5, -0.0, 0.0, -2.5], np.float32)
 
@@ -30,6 +30,6 @@ def test_pruned_values_are_zero() -> None:
     assert symbols.vector().dtype == np.float64
 
 
-def test_there_is_one_level_without_a_number() -> None:
-    """It makes one point per sparsity, whose cluster count is null."""
+def test_the_quantizer_none_has_one_level_whose_clusters_are_null() -> None:
+    """It makes one point per sparsity."""
     assert NONE.cluster_counts() == (None,)

@@ -57,8 +57,8 @@ def test_pruned_weights_may_have_any_curvature() -> None:
 
 
 @pytest.mark.parametrize("keep", [ALL, ~ALL])
-def test_a_flat_loss_says_nothing(keep: npt.NDArray[np.bool_]) -> None:
-    """All errors count alike where no weight matters, or none is kept."""
+def test_zero_curvature_weighs_all_errors_equally(keep: npt.NDArray[np.bool_]) -> None:
+    """The same holds where no weight is kept."""
     assert (ecsq(sensitivity=1.0).importance(np.zeros(COUNT), keep) == 1).all()
 
 
@@ -92,8 +92,8 @@ def test_layers_compare_by_their_curvature() -> None:
     assert errors[:2000].mean() < 0.7 * errors[2000:].mean()
 
 
-def test_it_needs_a_data_set() -> None:
-    """Weights alone have no curvature: the job is refused, and without the sensitivity taken."""
+def test_sensitivity_needs_a_data_set() -> None:
+    """Without a data set there is no curvature: the job is refused, and accepted without the sensitivity."""
     spec = {"checkpoint": "c", "quantize": {"name": "ecsq", "sensitivity": 0.5}}
 
     with pytest.raises(SpecError, match=r"quantize without a dataset: sensitivity"):

@@ -38,8 +38,8 @@ def test_no_other_step_has_clearly_less_error(bits: int) -> None:
     assert found < 1.01 * min(mse(step) for step in np.geomspace(0.001, 3, 400))
 
 
-def test_levels_are_numbers_of_values() -> None:
-    """One point for each number of bits."""
+def test_levels_are_numbers_of_centroids() -> None:
+    """There is one point for each number of bits."""
     assert QUANTIZERS.create("uniform", bits=(8, 4)).cluster_counts() == (256, 16)
 
 
@@ -60,7 +60,7 @@ def test_any_values_give_a_valid_codebook(numbers: list[float], scale: float, dt
     assert np.array_equal(np.unique(codebook.labels), np.arange(len(codebook.centroids)))
 
 
-def test_values_that_are_no_numbers_are_refused() -> None:
+def test_values_that_are_not_finite_are_refused() -> None:
     """The error names what is wrong."""
     with pytest.raises(CheckpointError):
         QUANTIZERS.create("uniform").quantize(np.float32([1, np.nan]), None)

@@ -114,7 +114,7 @@ def test_pruned_weights_stay_zero_and_the_dither_is_that_of_the_place() -> None:
     np.testing.assert_array_equal(some[keep], quantized(values).vector()[keep])
 
 
-def test_seed_decides() -> None:
+def test_the_seed_determines_the_weights() -> None:
     """The same seed gives the same weights, another seed others."""
     values = np.random.default_rng(4).normal(size=300).astype(np.float32)
 
@@ -146,14 +146,14 @@ def test_any_values_give_valid_symbols(
     assert len(symbols.labels) == np.count_nonzero(symbols.keep)
 
 
-def test_values_that_are_no_numbers_are_refused() -> None:
+def test_values_that_are_not_finite_are_refused() -> None:
     """The error names what is wrong."""
     with pytest.raises(CheckpointError):
         quantized(np.float32([1, np.inf]))
 
 
-def test_values_without_places_take_the_nearest_point_that_is_not_nought() -> None:
-    """The codebook of bare values: the lattice, of which 0 is the mask's."""
+def test_values_without_positions_take_the_nearest_non_zero_lattice_point() -> None:
+    """0 is not used, since the mask encodes zeros."""
     values = np.float32([-2.6, -0.1, 0.1, 0.9, 1.2])
     codebook = QUANTIZERS.create("universal", step=1.0 / rms(values)).quantize(values, None)
 

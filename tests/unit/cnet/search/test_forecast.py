@@ -41,7 +41,9 @@ def _grid(quantizer: str) -> CandidateGrid:
         ({"name": "kmeans", "clusters": 16}, 0.2),
     ],
 )
-def test_forecast_is_near_what_comes_out(tmp_path: Path, quantize: dict[str, Any], tolerance: float) -> None:
+def test_forecast_is_near_the_measured_size_and_error(
+    tmp_path: Path, quantize: dict[str, Any], tolerance: float
+) -> None:
     """Sizes within a fifth (ecsq: a third) or a kilobyte, squared errors within a factor of two."""
     weights = _weights()
     spec = {"checkpoint": "ckpt_1", "target": {"min_ratio": 2}, "quantize": quantize}
@@ -69,8 +71,8 @@ def test_forecast_of_a_net_without_weights_is_its_other_tensors() -> None:
     assert len(set(forecast.sizes.tolist())) == 1
 
 
-def test_what_a_transform_saved_is_not_in_the_file() -> None:
-    """Weights that became factors weigh what the factors do: of a tenth of the numbers, about a tenth."""
+def test_forecast_counts_the_factors_of_a_transform() -> None:
+    """A tensor that became factors takes as much as the factors do: of a tenth of the numbers, about a tenth."""
     grid = CandidateGrid.of(
         JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "none"}})
     )

@@ -33,13 +33,13 @@ def _spec(**members: Any) -> JobSpec:
         ({"target": TARGET, "prune": SPARSE, "quantize": {"name": "ecsq", "step": 0.5, "mu": 1.0}}, False),
     ],
 )
-def test_search_happens_where_a_target_stands_and_something_is_open(members: dict[str, Any], expected: bool) -> None:
-    """Sparsity or quantizer, or the quantizer's parameter."""
+def test_a_job_with_a_target_and_an_unset_field_is_a_search(members: dict[str, Any], expected: bool) -> None:
+    """The unset field is sparsity, the quantizer, or the quantizer's parameter."""
     assert is_searched(_spec(**members)) is expected
 
 
-def test_all_is_tried_where_nothing_is_named() -> None:
-    """31 sparsities with eight cluster counts of kmeans and the steps of ecsq."""
+def test_without_named_fields_the_whole_grid_is_searched() -> None:
+    """31 sparsities with eight cluster counts of kmeans and the step sizes of ecsq."""
     grid = CandidateGrid.of(_spec(target=TARGET))
     assert {c.sparsity for c in grid.candidates} == set(SPARSITIES)
     assert {c.clusters for c in grid.candidates if c.quantizer.name == "kmeans"} == {2, 4, 8, 16, 32, 64, 128, 256}
@@ -73,7 +73,7 @@ def test_quantizers_that_are_tried(quantize: Any, encode: Any, names: set[str]) 
         ({"name": "uniform"}, "bits"),
     ],
 )
-def test_one_parameter_is_open_and_all_its_values_are_valid(quantize: dict[str, Any], varied: str) -> None:
+def test_one_parameter_is_searched_and_all_its_values_are_valid(quantize: dict[str, Any], varied: str) -> None:
     """What is named stays as it is; values go from fine to coarse; each candidate could be written in a job."""
     grid = CandidateGrid.of(_spec(target=TARGET, prune=SPARSE, quantize=quantize))
     rows = [candidate.quantizer.model_dump(mode="json") for candidate in grid.candidates]
@@ -113,7 +113,7 @@ def test_named_lists_are_what_a_search_chooses_from() -> None:
         {"quantize": {"name": "kmeans", "clusters": 16}},
     ],
 )
-def test_resolved_document_leaves_open_what_is_searched(members: dict[str, Any]) -> None:
+def test_a_resolved_spec_leaves_searched_fields_unset(members: dict[str, Any]) -> None:
     """Parsed again it is the same search."""
     spec = _spec(target=TARGET, **members)
     document = resolved_document(spec)
@@ -122,6 +122,6 @@ def test_resolved_document_leaves_open_what_is_searched(members: dict[str, Any])
     assert resolved_document(again) == document
 
 
-def test_resolved_document_without_a_search_has_every_default() -> None:
+def test_a_resolved_spec_without_a_search_has_every_default() -> None:
     """Nothing is left open."""
     assert resolved_document(_spec()) == _spec().resolved().to_json()

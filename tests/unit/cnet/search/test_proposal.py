@@ -70,12 +70,12 @@ def _excess(grid: CandidateGrid, shape: Shape) -> float:
     )
 )
 @settings(max_examples=40, deadline=None, derandomize=True)
-def test_drop_is_met_by_nearly_the_smallest_file(shape: Shape) -> None:
-    """Never more than a quarter above the whole grid's bytes, however soft the cliffs and unlucky the noise."""
+def test_accuracy_target_selects_nearly_the_smallest_file(shape: Shape) -> None:
+    """At most a quarter above the smallest of the whole grid, whatever the shape of the losses and the noise."""
     assert _excess(CLUSTERS, shape) <= 1.25
 
 
-def test_drop_is_met_within_a_tenth_almost_always() -> None:
+def test_accuracy_target_is_almost_always_within_a_tenth_of_the_smallest() -> None:
     """Two landscapes of fifty may be worse: there the best is one lucky candidate among many that just miss."""
     rng = np.random.default_rng(5)
     drawn = rng.uniform([1.0, 1.0, 0.15, 0.8, 0.2], [8.0, 5.0, 0.6, 1.0, 5.0], (50, 5))
@@ -102,7 +102,7 @@ def test_few_test_images_cost_little(images: int) -> None:
     assert np.mean(ratios) < 1.1
 
 
-def test_unreachable_drop_ends_soon_and_has_tried_the_gentlest() -> None:
+def test_unreachable_accuracy_target_ends_soon_after_the_gentlest_candidate() -> None:
     """No candidate comes near; the one that prunes least and rounds least is among the tried."""
     net = _cliffs(EVERYTHING, -10.0, 20.0)
     rows, points = net.search(Target(max_accuracy_drop=0.5), 10_000)
@@ -111,8 +111,8 @@ def test_unreachable_drop_ends_soon_and_has_tried_the_gentlest() -> None:
     assert (gentlest.sparsity, gentlest.clusters) == (0.0, 256)
 
 
-def test_drop_that_only_the_unpruned_net_meets_is_found() -> None:
-    """Any pruning costs too much."""
+def test_accuracy_target_that_only_the_unpruned_network_meets_is_found() -> None:
+    """Pruning at any sparsity loses too much accuracy."""
     net = _cliffs(CLUSTERS, -0.9, 1.0, width=0.2)
     net = _net(CLUSTERS, np.where(CLUSTERS.coordinates.halvings > 0, 50.0, ACCURACY))
     target = Target(max_accuracy_drop=0.5)
@@ -120,7 +120,7 @@ def test_drop_that_only_the_unpruned_net_meets_is_found() -> None:
     assert max(point.accuracy or 0.0 for point in points) == ACCURACY
 
 
-def test_net_that_bears_everything_is_made_as_small_as_can_be() -> None:
+def test_a_network_without_accuracy_loss_gets_nearly_the_smallest_file() -> None:
     """Nearly the smallest candidate of all, in few evaluations."""
     net = _net(EVERYTHING, np.full(len(EVERYTHING.candidates), ACCURACY))
     _, points = net.search(Target(max_accuracy_drop=0.0), 10_000)
@@ -128,8 +128,8 @@ def test_net_that_bears_everything_is_made_as_small_as_can_be() -> None:
     assert len(points) <= 10
 
 
-def test_accuracy_that_rises_with_sparsity_does_not_lead_astray() -> None:
-    """Pruning that helps up to a point: the best is beyond what the unpruned net would allow."""
+def test_accuracy_that_first_rises_with_sparsity_is_handled() -> None:
+    """Pruning helps up to a point: the best sparsity is beyond what the unpruned network suggests."""
     values = accuracies(CLUSTERS, 5.0, 3.0, 0.3, np.minimum(CLUSTERS.coordinates.halvings, 4.0) * 0.5)
     net = _net(CLUSTERS, values)
     target = Target(max_accuracy_drop=0.0)
@@ -142,7 +142,7 @@ def test_accuracy_that_rises_with_sparsity_does_not_lead_astray() -> None:
 
 @given(share=st.floats(0.02, 0.9), fit=st.floats(0.8, 1.0))
 @settings(max_examples=25, deadline=None, derandomize=True)
-def test_size_is_met_by_nearly_the_least_error(share: float, fit: float) -> None:
+def test_size_target_selects_nearly_the_lowest_error(share: float, fit: float) -> None:
     """Without accuracies: the lowest mse that fits within a fifth, in few evaluations."""
     net = Landscape(CLUSTERS, sizes(CLUSTERS, fit), None, errors(CLUSTERS))
     low, high = net.sizes.min(), net.sizes.max()
@@ -156,7 +156,7 @@ def test_size_is_met_by_nearly_the_least_error(share: float, fit: float) -> None
 
 @given(ratio=st.floats(6.0, 60.0), halvings=st.floats(2.0, 7.0), bits=st.floats(1.0, 5.0))
 @settings(max_examples=25, deadline=None, derandomize=True)
-def test_ratio_is_met_by_nearly_the_most_accurate(ratio: float, halvings: float, bits: float) -> None:
+def test_ratio_target_selects_nearly_the_most_accurate(ratio: float, halvings: float, bits: float) -> None:
     """Within half a point of the best accuracy that fits."""
     net = _cliffs(CLUSTERS, halvings, bits)
     target = Target(min_ratio=ratio)
@@ -166,7 +166,7 @@ def test_ratio_is_met_by_nearly_the_most_accurate(ratio: float, halvings: float,
     assert best is None or max(met) >= (best.accuracy or 0.0) - 0.5
 
 
-def test_size_that_nothing_meets_is_told_after_the_smallest() -> None:
+def test_unreachable_size_target_ends_after_the_smallest_candidate() -> None:
     """One evaluation is enough to see it."""
     net = Landscape(EVERYTHING, sizes(EVERYTHING), None, errors(EVERYTHING))
     rows, points = net.search(Target(max_bytes=100))
@@ -174,14 +174,14 @@ def test_size_that_nothing_meets_is_told_after_the_smallest() -> None:
     assert net.sizes[rows[-1]] <= 1.05 * net.sizes.min()
 
 
-def test_few_candidates_are_made_once_each_at_most() -> None:
+def test_each_of_few_candidates_is_made_at_most_once() -> None:
     """Eight cluster counts at one sparsity."""
     grid = CandidateGrid.of(_spec(prune={"name": "magnitude", "sparsity": 0.9}, quantize={"name": "kmeans"}))
     rows, _ = _cliffs(grid, 6.0, 3.2).search(Target(max_accuracy_drop=0.5), 10_000)
     assert len(set(rows)) == len(rows) <= 8
 
 
-def test_no_more_sparsities_are_trained_than_told() -> None:
+def test_no_more_sparsities_are_trained_than_allowed() -> None:
     """The bound that progress and estimate count with."""
     noisy = _cliffs(EVERYTHING, 4.0, 3.0, width=1.5, noise=2.0)
     rows, _ = noisy.search(Target(max_accuracy_drop=1.0), 100)

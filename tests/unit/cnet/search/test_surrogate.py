@@ -16,8 +16,8 @@ def _coordinates() -> Coordinates:
     return Coordinates(halvings, bits, np.arange(36) % 2)
 
 
-def test_nothing_seen_gives_the_prior() -> None:
-    """Mean 0; the variance is the sum of the parts' variances."""
+def test_without_observations_the_prediction_is_the_prior() -> None:
+    """The mean is 0; the variance is the sum of the parts' variances."""
     coordinates = _coordinates()
     mean, deviation = Surrogate(coordinates, PRIOR).posterior(np.zeros(0, np.intp), np.zeros(0), np.zeros(0))
     expected = 1.0 + (0.5 * coordinates.halvings) ** 2 + (0.3 * coordinates.bits) ** 2 + 4.0
@@ -39,8 +39,8 @@ def test_conditioning_is_that_of_the_normal_distribution() -> None:
     np.testing.assert_allclose(deviation**2, variance, atol=1e-9)
 
 
-def test_a_point_seen_is_known_and_its_neighbours_better_than_before() -> None:
-    """The more the nearer, and the more of the same quantizer."""
+def test_an_observation_reduces_the_variance_of_its_neighbours() -> None:
+    """More for near candidates and those of the same quantizer."""
     coordinates = Coordinates(np.array([3.0, 3.0, 3.5, 7.0]), np.array([4.0, 4.0, 4.0, 4.0]), np.array([0, 1, 0, 0]))
     mean, deviation = Surrogate(coordinates, PRIOR).posterior(np.array([0]), np.array([1.5]), np.array([1e-3]))
     assert mean[0] == pytest.approx(1.5, abs=1e-3)

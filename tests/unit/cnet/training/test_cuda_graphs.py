@@ -171,8 +171,8 @@ def test_methods_that_change_within_an_epoch_are_not_recorded() -> None:
     assert {"none", "cnet", "l1", "l2", "hoyer_square", "group_lasso", "smallify", "binary"} <= set(RECORDABLE)
 
 
-def test_a_step_counts_only_in_tensors() -> None:
-    """A replay runs no Python, so that a count in a number would be lost."""
+def test_step_counts_are_kept_in_tensors() -> None:
+    """A replay runs no Python, so that a count in a Python number would be lost."""
     totals = EpochTotals(torch.device("cpu"))
     before = {name: value.clone() for name, value in vars(totals).items()}
     totals.add(torch.tensor(0.5), torch.eye(3), torch.tensor([0, 1, 1]))

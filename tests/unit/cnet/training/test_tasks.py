@@ -27,7 +27,7 @@ def outputs() -> tuple[torch.nn.Module, torch.Tensor, torch.Tensor, torch.Tensor
 
 
 @pytest.mark.parametrize(("temperature", "share"), [(1.0, 0.5), (4.0, 0.9), (2.0, 1.0), (3.0, 0.0)])
-def test_loss_is_hintons(temperature: float, share: float) -> None:
+def test_the_loss_is_the_distillation_loss_of_hinton(temperature: float, share: float) -> None:
     """Compared with the formula."""
     teacher, x, said, y = outputs()
     told = (teacher(x) / temperature).softmax(1)

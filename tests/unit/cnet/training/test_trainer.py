@@ -105,7 +105,7 @@ def test_no_epochs_change_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float64"])
-def test_weights_come_back_in_their_own_type(name: str) -> None:
+def test_weights_are_returned_in_their_own_type(name: str) -> None:
     """They are trained as float32."""
     trainer = small_trainer("resnet20")
     start = as_type(trainer.initial(0), name)

@@ -138,7 +138,7 @@ def test_one_rule_is_given() -> None:
             low_rank(**wrong)
 
 
-def test_weights_that_are_no_numbers_are_refused() -> None:
+def test_weights_that_are_not_finite_are_refused() -> None:
     """Before any algorithm meets them."""
     broken = Weights.select([Tensor("w", "float32", np.array([[1, np.inf]] * 9, np.float32))])
     with pytest.raises(CheckpointError, match="tensor 'w': some weights"):

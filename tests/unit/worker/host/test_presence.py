@@ -47,8 +47,8 @@ def test_a_worker_is_gone_when_its_last_process_is(tmp_path: Path) -> None:
         until(lambda: Presence(tmp_path).is_dead("w1"))
 
 
-def test_a_worker_that_was_never_here_is_not_gone(tmp_path: Path) -> None:
-    """It may live on another host: only its lease says."""
+def test_a_worker_without_a_lock_on_this_host_is_not_gone(tmp_path: Path) -> None:
+    """It may run on another host, where only its lease shows whether it lives."""
     assert not Presence(tmp_path / "workers").is_dead("w1")
 
 
@@ -62,8 +62,8 @@ def test_a_worker_that_ended_in_order_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_dead_workers_left_is_removed_once_it_is_not_needed(tmp_path: Path) -> None:
-    """Living workers' locks stay, and those of workers whose jobs are still to be recovered."""
+def test_locks_of_dead_workers_are_removed_after_their_jobs_recovered(tmp_path: Path) -> None:
+    """Locks of living workers stay, and those of workers whose jobs are still to be recovered."""
     Presence(tmp_path).remove_dead([])
     with _worker(tmp_path, _LIVES) as process:
         Presence(tmp_path).remove_dead([])

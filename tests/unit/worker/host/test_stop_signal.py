@@ -11,8 +11,8 @@ from worker.host.stop_signal import StopSignal
 _WAIT = "import select, sys; sys.exit(0 if select.select([int(sys.argv[1])], [], [], 10)[0] else 1)"
 
 
-def test_it_stays_set_for_everybody() -> None:
-    """Looking at it does not take it away, and setting it again is allowed."""
+def test_the_signal_stays_set_for_all_readers() -> None:
+    """Reading it does not clear it, and setting it again is allowed."""
     stop = StopSignal()
     assert not stop.is_set()
     stop.set()
@@ -23,8 +23,8 @@ def test_it_stays_set_for_everybody() -> None:
     stop.close()
 
 
-def test_it_reaches_processes_that_inherited_it() -> None:
-    """It wakes up all who wait."""
+def test_the_signal_reaches_processes_that_inherited_it() -> None:
+    """It wakes up all that wait."""
     stop = StopSignal()
     command = [sys.executable, "-c", _WAIT, str(stop.fileno())]
     waiting = [subprocess.Popen(command, pass_fds=[stop.fileno()]) for _ in range(2)]

@@ -23,8 +23,8 @@ class _Worker:
         return self.left
 
 
-def test_a_worker_idle_beside_messages_for_long_leaves() -> None:
-    """Not before its patience is over."""
+def test_a_worker_that_takes_no_waiting_messages_exits() -> None:
+    """It exits after its grace period, and not earlier."""
     worker = _Worker()
     worker.queue.send("job_1")
     assert [worker.look_after(20) for _ in range(4)] == [0, 0, 0, 1]
@@ -47,7 +47,7 @@ def test_a_worker_without_messages_stays() -> None:
     assert [worker.look_after(86400) for _ in range(3)] == [0, 0, 0]
 
 
-def test_a_broker_that_is_away_is_no_reason_to_leave() -> None:
+def test_a_worker_stays_while_the_broker_is_unreachable() -> None:
     """A fresh worker would find it no sooner."""
     worker = _Worker()
     worker.queue.send("job_1")

@@ -23,7 +23,7 @@ def test_a_step_that_fails_stops_no_other(caplog: pytest.LogCaptureFixture) -> N
     assert caplog.text.count("step 'failing' failed") == 2
 
 
-def test_it_goes_on_until_it_is_stopped() -> None:
+def test_the_thread_repeats_its_steps_until_it_is_stopped() -> None:
     """In a thread of its own."""
     third = threading.Event()
     done: list[str] = []

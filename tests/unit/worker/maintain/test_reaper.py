@@ -50,7 +50,7 @@ def test_a_job_whose_lease_is_over_is_queued_and_sent(
     assert "attempt 1 lost its worker; the job is queued again" in log
 
 
-def test_a_job_under_way_is_left_alone(reaper: Reaper, running: Job, jobs: Jobs) -> None:
+def test_a_running_job_is_not_recovered(reaper: Reaper, running: Job, jobs: Jobs) -> None:
     """Nothing is known to be wrong with its worker."""
     _round(reaper)
     assert _status(jobs, running) == "running"

@@ -19,7 +19,7 @@ def _child(tmp_path: Path, script: str, *arguments: str) -> ChildProcess:
     return ChildProcess([sys.executable, "-c", script, *arguments], dict(os.environ), tmp_path / "deep" / "out.txt")
 
 
-def test_its_output_is_appended(tmp_path: Path) -> None:
+def test_output_of_the_child_is_appended(tmp_path: Path) -> None:
     """Both streams, to a file that may have lines already."""
     for text in ("one", "two"):
         with _child(tmp_path, f"import sys; print('{text}'); print('{text}!', file=sys.stderr)") as child:
@@ -29,15 +29,15 @@ def test_its_output_is_appended(tmp_path: Path) -> None:
     assert sorted(lines) == ["one", "one!", "two", "two!"]
 
 
-def test_it_is_killed_when_the_block_is_left_by_an_exception(tmp_path: Path) -> None:
-    """Whatever happens to its parent's code."""
+def test_the_child_is_killed_when_the_block_ends_with_an_exception(tmp_path: Path) -> None:
+    """Whatever exception the parent raises."""
     mark = f"mark-{tmp_path.name}"
     with pytest.raises(RuntimeError, match="unrelated"), _child(tmp_path, WAITS, mark):
         raise RuntimeError("unrelated")
     assert processes_with(mark) == []
 
 
-def test_its_end_is_noticed_without_waiting(tmp_path: Path) -> None:
+def test_the_end_of_the_child_is_noticed_without_waiting(tmp_path: Path) -> None:
     """The wait returns as soon as it ended, and again afterwards."""
     with _child(tmp_path, "raise SystemExit(5)") as child:
         assert child.wait(60)
@@ -55,7 +55,7 @@ def test_a_stop_signal_ends_the_wait(tmp_path: Path) -> None:
     stop.close()
 
 
-def test_it_can_be_asked_to_end(tmp_path: Path) -> None:
+def test_the_child_can_be_asked_to_end(tmp_path: Path) -> None:
     """Its exit code names the signal."""
     with _child(tmp_path, WAITS) as child:
         child.terminate()

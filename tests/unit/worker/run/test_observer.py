@@ -51,7 +51,7 @@ def _get(jobs: Jobs, job: Job) -> Job:
     return found
 
 
-def test_a_phase_is_told_at_once_and_once(
+def test_a_phase_is_reported_at_once_and_only_once(
     observe: Observe, running: Job, jobs: Jobs, database: Database, settings: Settings
 ) -> None:
     """It is in the row, in the events, and in the log."""
@@ -66,8 +66,8 @@ def test_a_phase_is_told_at_once_and_once(
     ]
 
 
-def test_what_comes_often_is_gathered(observe: Observe, running: Job, jobs: Jobs, database: Database) -> None:
-    """A thousand steps of progress are few events, and the last one is not lost."""
+def test_frequent_reports_are_combined(observe: Observe, running: Job, jobs: Jobs, database: Database) -> None:
+    """A thousand steps of progress give few events, and the last one is not lost."""
     observer, reporter = observe(running)
     for step in range(1001):
         observer.progress(step / 1000)
@@ -91,7 +91,7 @@ def test_progress_does_not_fall_over_attempts(observe: Observe, running: Job, jo
     assert _get(jobs, running).progress == 0.6
 
 
-def test_metrics_have_no_numbers_that_json_has_not(observe: Observe, running: Job, database: Database) -> None:
+def test_metrics_that_json_cannot_hold_are_null(observe: Observe, running: Job, database: Database) -> None:
     """NaN and infinity are null."""
     observer, reporter = observe(running)
     observer.metric({"phase": "finetune", "epoch": 1, "loss": math.nan, "norm": math.inf})
@@ -116,10 +116,10 @@ def test_a_point_is_stored_with_its_bundle_once(
     assert [kind for kind, _ in _events(database, running)] == ["point"]
 
 
-def test_another_attempt_ends_the_run_whatever_it_tells(
+def test_any_report_of_a_fenced_attempt_ends_the_run(
     observe: Observe, running: Job, lifecycle: Lifecycle, tmp_path: Path
 ) -> None:
-    """Nothing is written, and no handler of exceptions stands in the way."""
+    """Nothing is written, and no exception handler of the run stops it."""
     observer, reporter = observe(running)
     lifecycle.recover(running, 2, holder=True)
     lifecycle.claim(running.id, "w2", 30)
@@ -137,7 +137,7 @@ def test_another_attempt_ends_the_run_whatever_it_tells(
         reporter.finish(End(Status.SUCCEEDED))
 
 
-def test_it_stops_when_told(observe: Observe, running: Job, stop: StopFlag) -> None:
+def test_sigterm_requests_a_stop(observe: Observe, running: Job, stop: StopFlag) -> None:
     """SIGTERM sets the flag."""
     observer, _ = observe(running)
     assert not observer.should_stop()
@@ -145,7 +145,7 @@ def test_it_stops_when_told(observe: Observe, running: Job, stop: StopFlag) -> N
     assert observer.should_stop()
 
 
-def test_what_was_told_while_the_database_was_away_is_written_later(
+def test_reports_during_a_database_outage_are_written_later(
     observe: Observe, running: Job, jobs: Jobs, settings: Settings
 ) -> None:
     """The run goes on meanwhile."""
@@ -178,6 +178,6 @@ def test_a_run_that_should_end_does_not_wait_for_the_database(settings: Settings
         ({"phase": "quantize", "mse": 1e-9}, "quantize: mse 1e-09"),
     ],
 )
-def test_numbers_as_a_line(values: dict[str, object], line: str) -> None:
+def test_metrics_are_formatted_as_one_line(values: dict[str, object], line: str) -> None:
     """Phase and epoch come first."""
     assert describe(values) == line

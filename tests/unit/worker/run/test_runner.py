@@ -127,10 +127,10 @@ def test_a_checkpoint_that_is_gone_fails_the_job(settings: Settings, database: D
     assert "Upload it again" in (failed.error_detail or "")
 
 
-def test_a_fault_of_ours_is_in_the_log_and_not_in_the_answer(
+def test_an_internal_error_is_in_the_log_and_not_in_the_answer(
     settings: Settings, database: Database, checkpoint: str
 ) -> None:
-    """The user reads a neutral text; who is sent the log reads what happened."""
+    """The user reads a neutral text; the log has the details."""
     job = _claimed(database, checkpoint)
     (settings.jobs_dir / job.id).mkdir(parents=True)
     (settings.jobs_dir / job.id / "state").write_text("a file where a folder has to be")

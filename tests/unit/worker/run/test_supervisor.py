@@ -75,8 +75,10 @@ def _get(jobs: Jobs, job: Job) -> Job:
     return found
 
 
-def test_what_the_runner_recorded_stays(run: Callable[..., None], queued: Job, jobs: Jobs, settings: Settings) -> None:
-    """It ended by itself and said how the job did."""
+def test_the_outcome_that_the_runner_recorded_is_kept(
+    run: Callable[..., None], queued: Job, jobs: Jobs, settings: Settings
+) -> None:
+    """The runner ended by itself and recorded how the job ended."""
     script = (
         "import sys; from app.core.db.engine import Database; from app.core.jobs import End, Lifecycle;"
         "from app.core.settings import Settings; from app.core.states import Status;"
@@ -226,7 +228,7 @@ def test_the_lease_is_renewed(
     assert seen == [[]]
 
 
-def test_a_database_that_is_away_for_a_while_ends_nothing(
+def test_a_short_database_outage_ends_no_job(
     run: Callable[..., None],
     queued: Job,
     jobs: Jobs,
@@ -251,7 +253,7 @@ def test_a_database_that_is_away_for_a_while_ends_nothing(
     assert (_get(jobs, queued).status, _get(jobs, queued).attempt) == ("cancelled", 1)
 
 
-def test_a_runner_that_cannot_start_is_a_loss(
+def test_a_runner_that_cannot_start_counts_as_lost(
     settings: Settings, database: Database, stop: StopSignal, queued: Job, jobs: Jobs
 ) -> None:
     """The worker lives on."""

@@ -82,8 +82,8 @@ def test_disk_that_fills_up_during_an_upload(bench: Bench, monkeypatch: pytest.M
     assert bench.leftovers() == []
 
 
-def test_digest_that_matches_and_one_that_does_not(bench: Bench) -> None:
-    """``sha256`` is checked against what arrived."""
+def test_an_upload_with_another_digest_is_refused(bench: Bench) -> None:
+    """The parameter ``sha256`` is compared with the digest of the bytes that arrived."""
     body = small_weights()
     digest = hashlib.sha256(body).hexdigest()
     assert bench.client.post(f"/v1/checkpoints?sha256={digest.upper()}", content=body).json()["sha256"] == digest

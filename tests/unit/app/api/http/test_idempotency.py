@@ -65,7 +65,7 @@ def test_uploads_are_compared_by_content(bench: Bench) -> None:
     check_problem(other, 422, "idempotency_mismatch")
 
 
-def test_refusals_are_stored_unless_they_may_pass(bench: Bench) -> None:
+def test_refusals_are_stored_except_conflicts(bench: Bench) -> None:
     """A refusal of the content is repeated; one for the state of an object (409) is decided again."""
     bad = bench.client.post("/v1/checkpoints", content=b"junk", headers=KEY)
     again = bench.client.post("/v1/checkpoints", content=b"junk", headers=KEY)
@@ -90,8 +90,8 @@ async def succeed(_: AnswerStore) -> Response:
     return Response("done")
 
 
-def test_fault_is_not_stored(bench: Bench) -> None:
-    """After a fault of the server the same key may be used again."""
+def test_server_error_is_not_stored(bench: Bench) -> None:
+    """After an internal error the same idempotency key may be used again."""
 
     async def fail(_: AnswerStore) -> Response:
         raise RuntimeError
@@ -112,7 +112,7 @@ def test_request_in_flight(bench: Bench) -> None:
     assert answer(bench, ask_again).body == b"idempotency_in_flight"
 
 
-def test_what_fails_after_the_commit_makes_no_second_job(begin: Start) -> None:
+def test_a_retry_after_a_failed_answer_makes_no_second_job(begin: Start) -> None:
     """The answer is stored in the transaction that creates the job, so a later failure and a restart lose neither."""
     bench = begin()
 

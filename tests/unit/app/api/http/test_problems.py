@@ -129,7 +129,7 @@ def test_wrong_method_names_the_right_ones(bench: Bench) -> None:
         (OperationalError("SELECT secret", {}, Exception("connection refused")), 503, "unavailable"),
     ],
 )
-def test_fault_does_not_show_its_cause(bench: Bench, error: Exception, status: int, code: str) -> None:
+def test_internal_errors_do_not_show_their_cause(bench: Bench, error: Exception, status: int, code: str) -> None:
     """An unexpected exception is a problem document that says nothing of it."""
 
     def fail() -> None:

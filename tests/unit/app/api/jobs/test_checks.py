@@ -46,8 +46,8 @@ def test_all_mistakes_are_listed_at_once(bench: Bench) -> None:
     assert len(problem["errors"]) == 3
 
 
-def test_a_spec_within_a_string_is_no_spec(bench: Bench) -> None:
-    """JSON text in a JSON string is not read a second time."""
+def test_a_spec_encoded_as_a_json_string_is_refused(bench: Bench) -> None:
+    """JSON text in a JSON string is not parsed a second time."""
     text = json.dumps({"checkpoint": lenet(bench)})
     check_problem(bench.client.post("/v1/jobs", json=text), 422, "invalid_spec")
 
@@ -117,8 +117,8 @@ def test_uploaded_data_set_is_used(bench: Bench) -> None:
         digits_job(None) | {"dataset": "mnist"},
     ],
 )
-def test_what_is_named_must_be_there(bench: Bench, spec: dict[str, Any]) -> None:
-    """An unknown checkpoint or data set is 404 and says which."""
+def test_unknown_checkpoint_and_data_set_are_404(bench: Bench, spec: dict[str, Any]) -> None:
+    """The message says which of them is unknown."""
     check_problem(bench.client.post("/v1/jobs", json=spec), 404, "not_found")
 
 
@@ -173,8 +173,8 @@ def test_validation_warns(bench: Bench) -> None:
     assert "no tensor" in bench.client.post("/v1/jobs:validate", json=spec).json()["warnings"][0]
 
 
-def test_a_mask_counts_only_where_it_is_included_and_then_it_must_be_finite(bench: Bench) -> None:
-    """Report A: the estimate leaves a mask of -inf out; a job that would compress it is refused before it is queued."""
+def test_a_mask_is_compressed_only_where_included_and_must_be_finite(bench: Bench) -> None:
+    """The estimate leaves a mask of -inf out; a job that would compress it is refused before it is queued."""
     rng = np.random.default_rng(0)
     mask = Tensor("mask", "float32", np.triu(np.full((16, 16), -np.inf, np.float32), 1))
     weight = Tensor("weight", "float32", rng.normal(size=(32, 32)).astype(np.float32))

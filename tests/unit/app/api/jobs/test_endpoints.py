@@ -64,7 +64,7 @@ def test_spec_is_stored_with_its_defaults(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("prune", [None, {"name": "magnitude"}])
-def test_search_stays_a_search(bench: Bench, prune: Any) -> None:
+def test_searched_sparsity_is_not_stored_as_a_value(bench: Bench, prune: Any) -> None:
     """A sparsity that the job searches for is not written into the stored spec."""
     spec = {"checkpoint": lenet(bench), "target": {"min_ratio": 5}, "prune": prune}
     job = bench.client.post("/v1/jobs", json=spec).json()

@@ -89,7 +89,7 @@ def test_the_page_is_complete(document: dict[str, Any]) -> None:
     assert all(field in seen.text for schema in schemas.values() for field in schema.get("properties", {}))
 
 
-def test_text_stays_text(document: dict[str, Any]) -> None:
+def test_markup_is_escaped(document: dict[str, Any]) -> None:
     """Markup in a description, a name or an address is shown as text."""
     hostile = '<script src="//x.example/a.js">&</script>'
     operation = next(iter(document["paths"]["/v1/jobs"].values()))
@@ -147,7 +147,7 @@ def test_the_page_works_behind_a_path(bench: Bench) -> None:
         ({}, "any", ""),
     ],
 )
-def test_types_in_words(schema: dict[str, Any], words: str, bounds: str) -> None:
+def test_types_and_bounds_are_described_in_words(schema: dict[str, Any], words: str, bounds: str) -> None:
     """The type of a field and its bounds, wherever in the schema they are."""
     assert Seen(text_of(element("p", *kind(schema)))).text.strip() == words
     assert limits(schema) == [bounds]

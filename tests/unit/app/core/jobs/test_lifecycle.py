@@ -207,7 +207,9 @@ def test_a_lost_job_is_queued_again(
     assert _statuses(database, running) == ["queued", "running", "queued"]
 
 
-def test_who_holds_the_lease_need_not_wait_for_its_end(running: Job, lifecycle: Lifecycle, clock: ManualClock) -> None:
+def test_the_holder_of_a_lease_can_return_the_job_before_it_expires(
+    running: Job, lifecycle: Lifecycle, clock: ManualClock
+) -> None:
     """A supervisor whose runner died sends the job back at once."""
     clock.pass_time(10)
     assert lifecycle.recover(running, 2, holder=True) is Status.QUEUED
@@ -244,7 +246,7 @@ def test_a_job_that_loses_two_workers_at_the_same_place_has_failed(jobs: Jobs, l
     assert "batch_size" in (failed.error_detail or "")
 
 
-def test_a_job_that_goes_on_between_losses_has_not_failed(jobs: Jobs, lifecycle: Lifecycle) -> None:
+def test_a_job_that_progresses_between_losses_has_not_failed(jobs: Jobs, lifecycle: Lifecycle) -> None:
     """A long job may lose many workers."""
     job = new_job(jobs)
     for progress in (0.1, 0.100001, 0.2, 0.3):

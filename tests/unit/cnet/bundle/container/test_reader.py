@@ -15,7 +15,7 @@ from tests.unit.cnet.bundle.container.sealed import LABELS, MASK, read_all, seal
 
 
 @pytest.mark.parametrize("zip64_from", [ZIP64_FROM, 0, 60, 200], ids=["narrow", "wide", "wide offsets", "mixed"])
-def test_members_come_back(zip64_from: int) -> None:
+def test_members_round_trip(zip64_from: int) -> None:
     """With and without zip64 fields."""
     content, members = sealed(zip64_from)
     reader = ContainerReader(content, zip64_from)

@@ -38,8 +38,8 @@ def test_any_bytes_are_read(start: int, stop: int) -> None:
     assert ByteRange(member(*stored()), start, stop - start).read(0, stop - start) == DATA[start:stop]
 
 
-def test_damage_is_found_where_it_lies() -> None:
-    """The chunks beside it can be read."""
+def test_damage_is_found_in_its_chunk() -> None:
+    """The other chunks can still be read."""
     content, digests = stored()
     damaged = bytearray(content)
     damaged[ContainerReader(content).data_offset("data") + DIGEST_CHUNK + 200] ^= 1

@@ -36,8 +36,8 @@ def test_bytes_without_a_directory_are_refused(content: bytes) -> None:
     assert entries == []
 
 
-def test_what_is_stored_has_method_0_and_what_is_deflated_8() -> None:
-    """The name decides."""
+def test_stored_members_have_method_0_and_deflated_ones_8() -> None:
+    """The name of a member decides which it is."""
     stored, deflated = (ZipEntry(name, 0, 1, 1, 0).local_header(ZIP64_FROM) for name in ("data", "manifest"))
 
     assert struct.unpack_from("<H", stored, 8) == (0,)

@@ -23,7 +23,7 @@ def magnitudes(segment: Segment, density: float = 0.4) -> npt.NDArray[np.int32]:
 
 @pytest.mark.parametrize("memory", [0, 2, 7])
 @pytest.mark.parametrize("density", [0.0, 0.4, 1.0])
-def test_a_segment_comes_back(memory: int, density: float) -> None:
+def test_a_segment_round_trips(memory: int, density: float) -> None:
     """Magnitudes, signs and memory."""
     given = magnitudes(SEGMENT, density)
     negative = np.random.default_rng(6).random(np.count_nonzero(given)) < 0.3
@@ -35,8 +35,8 @@ def test_a_segment_comes_back(memory: int, density: float) -> None:
     assert found[2] == memory
 
 
-def test_zeros_that_repeat_are_a_bitmap() -> None:
-    """Of the block where they do, and of no other."""
+def test_blocks_with_repeated_zeros_are_bitmaps() -> None:
+    """Only the block in which the zeros repeat is stored as a bitmap."""
     given = magnitudes(SEGMENT)
     block = SEGMENT.place_of(0)
     given[block] = np.where(np.isin(np.arange(block.stop) % 7, (0, 2, 3)), np.maximum(given[block], 1), 0)
@@ -49,8 +49,8 @@ def test_zeros_that_repeat_are_a_bitmap() -> None:
         decode_adaptive(SEGMENT, mask[:-1], labels)
 
 
-def test_bytes_that_go_on_are_refused() -> None:
-    """After the mask's and after the labels'."""
+def test_trailing_bytes_are_refused() -> None:
+    """Bytes after the end of the mask stream, and after the end of the label stream."""
     given = magnitudes(SEGMENT)
     mask, labels = encode_adaptive(SEGMENT, given, np.zeros(np.count_nonzero(given), np.bool_), 0)
     with pytest.raises((ValueError, AssertionError)):

@@ -41,7 +41,7 @@ def test_tensors_have_codebooks_where_they_share_no_centroids(shared: bool, book
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_labels_come_back_from_signed_integers(shared: bool) -> None:
+def test_labels_round_trip_as_signed_integers(shared: bool) -> None:
     """Segment by segment; the integers of one tensor are ranks in its own codebook."""
     made = symbols(shared=shared)
     codebooks = Codebooks.of(made, SEGMENTS, 3)
@@ -72,7 +72,7 @@ def test_ranks_count_from_zero_outwards() -> None:
 @pytest.mark.parametrize(
     "values", [[], [0.3], [-0.1, 0.37, 9.0], np.arange(1, 400) * 0.25, np.linspace(1, 2, 999) ** 3]
 )
-def test_centroids_come_back(dtype: type, values: npt.ArrayLike) -> None:
+def test_centroids_round_trip(dtype: type, values: npt.ArrayLike) -> None:
     """On a grid or not, of either type."""
     centroids = np.asarray(values, dtype)
     assert unpack_centroids(memoryview(pack_centroids(centroids)), 999).tobytes() == centroids.tobytes()
@@ -89,8 +89,8 @@ def test_other_bytes_are_refused(content: bytes) -> None:
 
 
 @pytest.mark.parametrize(("signed", "table"), [([3], [-1, 1, 2]), ([0], [-1, 1]), ([1], [])])
-def test_integers_of_no_centroid_are_refused(signed: list[int], table: list[int]) -> None:
-    """Beyond the table, in a gap of it, or without one."""
+def test_integers_without_a_centroid_are_refused(signed: list[int], table: list[int]) -> None:
+    """They are beyond the table, in a gap of it, or there is no table."""
     with pytest.raises(ValueError, match="labels stream"):
         find_labels(np.int32(signed), np.int32(table))
 

@@ -32,8 +32,8 @@ def test_buckets_partition_the_magnitudes() -> None:
         assert (int(found[0]), len(found)) == (lowest_of(bucket), 1 << place_bits(bucket))
 
 
-def test_symbols_of_buckets_end() -> None:
-    """Zero is 0, the largest buckets are taken together."""
+def test_bucket_symbols_are_bounded() -> None:
+    """Zero is symbol 0, and the largest buckets share one symbol."""
     assert bucket_symbols(np.int32([0, 1, 2, 2**17 - 1])).tolist() == [0, 1, 2, BUCKET_SYMBOLS - 1]
 
 
@@ -62,7 +62,7 @@ def test_large_neighbours_raise_a_level_and_small_ones_lower_it(gain: int, size:
     assert abs(int(contexts[-1][0]) - 20) <= 8
 
 
-def test_lanes_that_have_ended_have_no_context() -> None:
+def test_lanes_past_their_end_have_no_context() -> None:
     """A row of 20 weights is a lane of 16 and one of 4."""
     segment = segments_of([(1, 20)])[0]
     (group,) = lane_groups(segment, [np.zeros(20, np.uint8)], trellis_lanes=False)

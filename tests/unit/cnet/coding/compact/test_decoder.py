@@ -50,8 +50,8 @@ def opened(symbols: Symbols) -> tuple[Any, dict[str, WatchedBytes]]:
     return compact.open(watched, header, SHAPES), watched
 
 
-def test_any_part_is_the_same_as_of_the_whole() -> None:
-    """Slices within a segment and across several, and none."""
+def test_any_slice_decodes_as_in_the_whole_network() -> None:
+    """Slices within a segment, across several, and empty ones."""
     symbols = random_symbols(SHAPES, 16, 0.4, 1)
     vector = symbols.vector()
     decoder, _ = opened(symbols)
@@ -62,8 +62,8 @@ def test_any_part_is_the_same_as_of_the_whole() -> None:
     decoder.verify()
 
 
-def test_only_what_is_asked_for_is_read() -> None:
-    """One weight needs the bytes of its segment."""
+def test_only_the_needed_segments_are_read() -> None:
+    """Decoding one weight reads the bytes of its segment alone."""
     decoder, streams = opened(random_symbols(SHAPES, 16, 0.4, 1))
     assert isinstance(decoder, SegmentDecoder)
     for stream in streams.values():
@@ -76,7 +76,7 @@ def test_only_what_is_asked_for_is_read() -> None:
     assert streams["mask"].reads == [(bounds.start, bounds.stop)]
 
 
-def test_values_without_a_quantizer_come_back() -> None:
+def test_values_without_a_quantizer_round_trip() -> None:
     """Each segment has its own values."""
     made = random_symbols(SHAPES, 16, 0.4, 1)
     symbols = Symbols(made.keep, None, made.vector()[made.keep])
@@ -87,8 +87,8 @@ def test_values_without_a_quantizer_come_back() -> None:
     np.testing.assert_array_equal(decoder.values(slice(600, 1300)), made.vector()[600:1300])
 
 
-def test_damage_of_one_segment_is_its_own() -> None:
-    """Other segments are decoded all the same."""
+def test_damage_affects_one_segment_only() -> None:
+    """Other segments are still decoded."""
     symbols = random_symbols(SHAPES, 16, 0.4, 1)
     decoder, streams = opened(symbols)
     last = decoder.bounds["mask"][-1]

@@ -17,7 +17,7 @@ NON_ZERO = st.integers(-200_000, 200_000).filter(bool)
 @given(
     st.lists(st.booleans(), max_size=60), st.lists(NON_ZERO, min_size=60, max_size=60), st.sampled_from([1, 900, 70000])
 )
-def test_a_network_comes_back(mask: list[bool], labels: list[int], divisor: int) -> None:
+def test_a_network_round_trips(mask: list[bool], labels: list[int], divisor: int) -> None:
     """Labels of four bits, one byte and four bytes."""
     keep = np.array(mask, np.bool_)
     signed = np.array(labels[: int(keep.sum())], np.int32)
@@ -30,8 +30,8 @@ def test_a_network_comes_back(mask: list[bool], labels: list[int], divisor: int)
 
 
 @pytest.mark.parametrize(("largest", "form"), [(7, 0), (100, 1), (1000, 4)])
-def test_the_form_is_as_narrow_as_the_labels(largest: int, form: int) -> None:
-    """The first byte names it."""
+def test_the_first_byte_names_the_width_of_the_labels(largest: int, form: int) -> None:
+    """The narrowest form that holds all labels is used."""
     signed = (np.random.default_rng(0).integers(1, largest + 1, 5000)).astype(np.int32)
     assert deflate_network(np.ones(5000, np.bool_), signed)[1][0] == form
 

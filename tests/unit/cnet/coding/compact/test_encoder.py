@@ -52,7 +52,7 @@ def round_trip(symbols: Symbols, shapes: Shapes) -> Symbols:
     st.sampled_from([1e-38, 1, 5e37]),
 )
 @settings(deadline=None)
-def test_symbols_come_back(shapes: Shapes, clusters: int, density: float, seed: int, scale: float) -> None:
+def test_symbols_round_trip(shapes: Shapes, clusters: int, density: float, seed: int, scale: float) -> None:
     """Any shapes, mask, labels and size of centroids survive bit for bit."""
     symbols = random_symbols(shapes, clusters, density, seed, scale)
     assert_equal(round_trip(symbols, shapes), symbols)
@@ -61,7 +61,7 @@ def test_symbols_come_back(shapes: Shapes, clusters: int, density: float, seed: 
 @pytest.mark.parametrize("limits", [ADAPTIVE, HUFFMAN])
 @given(tensor_shapes(), CLUSTERS, st.sampled_from([0.0, 0.1, 1.0]), st.integers(0, 9))
 @settings(max_examples=50, deadline=None)
-def test_symbols_come_back_from_segments(
+def test_symbols_round_trip_through_segments(
     limits: CompactLimits, shapes: Shapes, clusters: int, density: float, seed: int
 ) -> None:
     """The forms for larger networks hold small ones as well."""
@@ -80,8 +80,8 @@ def test_large_tensors_are_divided(adaptive: int, monkeypatch: pytest.MonkeyPatc
     assert_equal(round_trip(symbols, shapes), symbols)
 
 
-def test_every_label_can_be_there() -> None:
-    """65,536 centroids, each used once."""
+def test_all_65536_labels_round_trip() -> None:
+    """There are 65,536 centroids, each used once."""
     centroids = np.arange(-30000, 35536).astype(np.float32) + np.float32(0.5)
     symbols = Symbols(np.ones(65536, np.bool_), np.arange(65536)[::-1].astype(np.uint16), centroids)
     assert_equal(round_trip(symbols, [(256, 256)]), symbols)
@@ -89,7 +89,7 @@ def test_every_label_can_be_there() -> None:
 
 @pytest.mark.parametrize("memory", trellis.MEMORIES)
 @pytest.mark.parametrize("shapes", [[(33, 5, 3, 3), (10, 70), (4,)], [(700,)], [(2, 3, 40, 40)]])
-def test_paths_through_a_trellis_come_back(memory: int, shapes: Shapes) -> None:
+def test_paths_through_a_trellis_round_trip(memory: int, shapes: Shapes) -> None:
     """Labels that follow a trellis are stored as its steps, and are the same labels again."""
     symbols = trellis_symbols(shapes, memory)
     streams, header = COMPACT.encode(symbols, shapes)
@@ -114,7 +114,7 @@ def test_a_path_is_found_and_saves_bytes() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("count", [0, 1, 5000])
-def test_values_that_are_not_quantized_come_back(dtype: type, count: int) -> None:
+def test_values_that_are_not_quantized_round_trip(dtype: type, count: int) -> None:
     """Quantizer none: bit for bit, special values and negative zeros included."""
     values = np.random.default_rng(0).standard_normal(count).astype(dtype)
     values = values.astype(np.float64 if dtype is np.float64 else np.float32)
@@ -213,7 +213,7 @@ def test_shapes_of_another_net_are_refused(shapes: Shapes) -> None:
 
 
 @pytest.mark.parametrize("header", [{"values": "float16"}, {"values": None}, {"other": 1}])
-def test_headers_of_something_else_are_refused(header: dict[str, Any]) -> None:
-    """The header says whether there are centroids."""
+def test_contradictory_headers_are_refused(header: dict[str, Any]) -> None:
+    """The header must say whether there are centroids."""
     with pytest.raises(BundleError):
         COMPACT.decode(good(StreamForm.ADAPTIVE), header, GOOD_SHAPES)

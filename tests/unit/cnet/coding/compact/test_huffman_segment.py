@@ -14,7 +14,7 @@ SEGMENT = segments_of([(24, 16, 3, 3), (40, 33), (7,)])[0]
 
 @pytest.mark.parametrize("largest", [1, 3, 100, 40_000])
 @pytest.mark.parametrize("density", [0.0, 0.05, 0.5, 1.0])
-def test_a_segment_comes_back(largest: int, density: float) -> None:
+def test_a_segment_round_trips(largest: int, density: float) -> None:
     """Mask and signed labels of any width."""
     rng = np.random.default_rng(1)
     keep = rng.random(SEGMENT.size) < density
@@ -40,7 +40,7 @@ def test_weights_are_in_the_order_of_their_levels() -> None:
     np.testing.assert_array_equal(order.scatter(ordered), fields)
 
 
-def test_a_sorted_block_comes_back() -> None:
+def test_a_sorted_block_round_trips() -> None:
     """Rows and columns return to their places."""
     rng = np.random.default_rng(3)
     block = SEGMENT.blocks[0]

@@ -36,7 +36,7 @@ def coded(given: npt.NDArray[np.int32], lanes: LaneGroup, known: SegmentStatisti
 
 @pytest.mark.parametrize("gain", [0, 3])
 @pytest.mark.parametrize("memory", [0, 3])
-def test_magnitudes_come_back(gain: int, memory: int) -> None:
+def test_magnitudes_round_trip(gain: int, memory: int) -> None:
     """Zeros, small ones and some of many buckets."""
     rng = np.random.default_rng(0)
     given = (rng.integers(0, 5, 630) * rng.choice([1, 1, 300], 630)).astype(np.int32)

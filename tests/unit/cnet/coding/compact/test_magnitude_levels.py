@@ -36,7 +36,7 @@ def test_a_level_is_the_clipped_sum_of_its_offsets(kernel: int) -> None:
     np.testing.assert_array_equal(found, np.clip(level.sums(), 0, LEVELS - 1))
 
 
-def test_levels_come_back() -> None:
+def test_levels_round_trip() -> None:
     """Of all blocks; axes that have none keep offsets of 0."""
     levels = [random_levels(block, seed) for seed, block in enumerate(BLOCKS)]
     encoder = EntropyEncoder()

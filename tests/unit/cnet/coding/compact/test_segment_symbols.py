@@ -22,7 +22,7 @@ SHAPES: Shapes = [(12, 5, 3, 3), (20, 30)]
 
 
 @pytest.mark.parametrize("form", [StreamForm.ADAPTIVE, StreamForm.HUFFMAN])
-def test_a_segment_comes_back(form: StreamForm) -> None:
+def test_a_segment_round_trips(form: StreamForm) -> None:
     """Mask and signed labels."""
     (segment,) = segments_of(SHAPES)
     network = NetworkSymbols.of(random_symbols(SHAPES, 9, 0.3, 1), [segment], 2)

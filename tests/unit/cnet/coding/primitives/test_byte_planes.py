@@ -11,7 +11,7 @@ from cnet.coding.primitives.byte_planes import pack_planes, unpack_planes
 
 
 @given(st.binary(max_size=400), st.sampled_from(["u1", "<u2", "<f4", "<f8", "<c8"]))
-def test_numbers_come_back(content: bytes, dtype: str) -> None:
+def test_numbers_round_trip(content: bytes, dtype: str) -> None:
     """Any bits of any type."""
     width = np.dtype(dtype).itemsize
     numbers = np.frombuffer(content[: len(content) // width * width], dtype)
@@ -37,7 +37,7 @@ def test_other_bytes_are_refused(content: bytes) -> None:
         unpack_planes(memoryview(content), 3, np.dtype(np.uint8))
 
 
-def test_few_bytes_are_no_numbers_without_end() -> None:
-    """Refused before memory is taken for them."""
+def test_too_few_bytes_for_the_count_are_refused() -> None:
+    """They are refused before memory is allocated for the numbers."""
     with pytest.raises(ValueError, match="too few"):
         unpack_planes(memoryview(b"\1\0"), 2**50, np.dtype(np.uint8))

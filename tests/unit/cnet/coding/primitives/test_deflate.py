@@ -46,7 +46,7 @@ def test_boundaries_are_far_enough_apart() -> None:
 
 
 @given(st.lists(st.integers(0, 2), max_size=40))
-def test_digits_come_back(digits: list[int]) -> None:
+def test_digits_round_trip(digits: list[int]) -> None:
     """Five of three values a byte, and what is left over in the last."""
     packed = pack_digits(np.array(digits, np.uint8), 3, 5)
 
@@ -54,6 +54,6 @@ def test_digits_come_back(digits: list[int]) -> None:
     assert unpack_digits(packed, 3, 5, len(digits)).tolist() == digits
 
 
-def test_bytes_that_hold_no_digits_are_out_of_range() -> None:
-    """243 and more are no five digits of base 3."""
+def test_bytes_beyond_five_digits_are_refused() -> None:
+    """A byte of five digits of base 3 is at most 242."""
     assert unpack_digits(np.array([243], np.uint8), 3, 5, 5).min() >= 3

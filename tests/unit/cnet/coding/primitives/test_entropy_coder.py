@@ -14,7 +14,7 @@ from cnet.coding.primitives.entropy_coder import AdaptiveModel, EntropyDecoder, 
     st.lists(st.tuples(st.integers(1, 9), st.lists(st.integers(0, 8), max_size=200)), max_size=4),
     st.booleans(),
 )
-def test_symbols_come_back(groups: list[tuple[int, list[int]]], long_blocks: bool) -> None:
+def test_symbols_round_trip(groups: list[tuple[int, list[int]]], long_blocks: bool) -> None:
     """Groups under models of their own, and raw integers between them."""
     encoder = EntropyEncoder()
     given_groups = [(size, np.array(symbols, np.int32) % size) for size, symbols in groups]
@@ -40,8 +40,8 @@ def test_a_model_comes_near_the_entropy() -> None:
     assert len(encoder.finish()) < 1.01 * entropy
 
 
-def test_a_successor_expects_what_was_seen() -> None:
-    """But learns faster than the model before it."""
+def test_a_successor_model_starts_from_earlier_counts() -> None:
+    """It then learns faster than the model before it."""
     model = AdaptiveModel(2)
     model.update(np.zeros(5000, np.int32))
     new = model.successor()

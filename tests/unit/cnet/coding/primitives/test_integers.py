@@ -18,7 +18,7 @@ from cnet.coding.primitives.varint import encode_varint
     st.sampled_from([(1, 1), (-1, 1), (-1, -1), (5, 6), (-8, 8), (-8, 9), (-3, 2), (1, 256), (-40, 300), (-70000, 9)]),
     st.integers(0, 9),
 )
-def test_integers_come_back(count: int, span: tuple[int, int], seed: int) -> None:
+def test_integers_round_trip(count: int, span: tuple[int, int], seed: int) -> None:
     """One number, several a byte, a byte each, several bytes each, of either sign."""
     integers = np.random.default_rng(seed).integers(span[0], span[1] + 1, count).astype(np.int32)
     integers[integers == 0] = span[1]
@@ -30,8 +30,8 @@ def test_integers_come_back(count: int, span: tuple[int, int], seed: int) -> Non
     np.testing.assert_array_equal(found, integers)
 
 
-def test_integers_that_are_alike_have_codes_of_their_own() -> None:
-    """Where integers change from small to large, both halves cost what each costs alone."""
+def test_regions_of_similar_integers_have_separate_codes() -> None:
+    """Where integers change from small to large, both halves cost as much as each costs alone."""
     rng = np.random.default_rng(2)
     halves = [rng.integers(1, 33, 2**15).astype(np.int32), rng.integers(101, 133, 2**15).astype(np.int32)]
     ends = [2**15, 2**16]
@@ -64,7 +64,7 @@ def _plane(*values: int) -> bytes:
         encode_varint(2) + encode_varint(257) + _plane(1, 2, 3) + _plane(0, 1, 1),  # out of range
     ],
 )
-def test_integers_of_something_else_are_refused(content: bytes) -> None:
-    """Heads, lengths and integers that no writer makes."""
+def test_malformed_integers_are_refused(content: bytes) -> None:
+    """Headers, lengths and integers that no writer makes."""
     with pytest.raises(ValueError, match=r"label|integer|deflated"):
         unpack_integers(memoryview(content), 3)

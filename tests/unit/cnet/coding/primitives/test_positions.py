@@ -14,7 +14,7 @@ from cnet.coding.primitives.varint import encode_varint
 
 @settings(deadline=None)
 @given(st.integers(0, 40_000), st.sampled_from([0, 1e-4, 1e-3, 0.1, 0.3, 0.5, 0.8, 0.999, 1]), st.integers(0, 9))
-def test_positions_come_back(entries: int, share: float, seed: int) -> None:
+def test_positions_round_trip(entries: int, share: float, seed: int) -> None:
     """Gaps of any length, runs between the others, and bits."""
     positions = np.flatnonzero(np.random.default_rng(seed).random(entries) < share)
 
@@ -25,7 +25,7 @@ def test_positions_come_back(entries: int, share: float, seed: int) -> None:
 
 @pytest.mark.parametrize("run", [253, 254, 255, 256, 509, 510, 511, 10**4, 10**6])
 @pytest.mark.parametrize("others", [0, 10_000])
-def test_runs_at_the_edges_come_back(run: int, others: int) -> None:
+def test_runs_at_the_edges_round_trip(run: int, others: int) -> None:
     """The longest run of one byte, the first with a run, runs of runs; at the start and among many."""
     positions = np.cumsum([run + 1, 1, run + 1, run + 1, *([7] * others)]) - 1
     entries = int(positions[-1]) + 1 + run
@@ -70,7 +70,7 @@ def _plane(*values: int) -> bytes:
         (b"\2" + huffman_compress(np.zeros(1, np.uint8)) + b"x", 8),
     ],
 )
-def test_masks_of_something_else_are_refused(content: bytes, entries: int) -> None:
+def test_malformed_masks_are_refused(content: bytes, entries: int) -> None:
     """Forms, lengths and positions that no writer makes."""
     with pytest.raises(ValueError, match=r"mask|deflated"):
         unpack_positions(memoryview(content), entries)

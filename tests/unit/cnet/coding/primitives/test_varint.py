@@ -10,7 +10,7 @@ from cnet.coding.primitives.varint import MAX_BYTES, decode_varint, encode_varin
 
 
 @given(st.integers(0, 2**63 - 1), st.binary(max_size=3))
-def test_integers_come_back(number: int, rest: bytes) -> None:
+def test_integers_round_trip(number: int, rest: bytes) -> None:
     """In as few bytes as they need, whatever follows."""
     content = encode_varint(number)
     found, after = decode_varint(memoryview(content + rest))

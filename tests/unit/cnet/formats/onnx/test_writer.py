@@ -160,8 +160,8 @@ def test_other_fields_of_a_template_are_copied(tmp_path: Path) -> None:
     assert written == around[0] + block(7, around[1] + new + around[2]) + around[3]
 
 
-def test_a_device_is_refused_as_a_template(tmp_path: Path) -> None:
-    """A device has no end, and reading it would exhaust memory."""
+def test_a_device_file_is_refused_as_a_template(tmp_path: Path) -> None:
+    """A device file has no end, and reading it would exhaust memory."""
     with pytest.raises(CnetError, match="zero: it is not an ONNX model"):
         _write(tmp_path / "out.onnx", ROWS, Path("/dev/zero"))
 

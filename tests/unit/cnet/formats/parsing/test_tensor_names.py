@@ -38,13 +38,13 @@ def test_a_child_called_module_is_not_a_prefix(tmp_path: Path) -> None:
     assert names(checkpoint) == list(value)
 
 
-def test_a_prefix_is_not_a_whole_name(tmp_path: Path) -> None:
-    """A name is never cut to the empty text."""
+def test_a_prefix_that_is_a_whole_name_is_not_stripped(tmp_path: Path) -> None:
+    """No name becomes the empty text."""
     checkpoint = read_checkpoint(saved(tmp_path, {"module.module.": torch.ones(2)}))
     assert names(checkpoint) == ["module."]
 
 
-def test_a_number_and_its_text_collide(tmp_path: Path) -> None:
+def test_a_number_and_the_same_number_as_text_are_refused(tmp_path: Path) -> None:
     """One of the two tensors would be lost."""
     assert refusal(saved(tmp_path, {0: torch.ones(2), "0": torch.zeros(2)})).code == "duplicate_name"
 

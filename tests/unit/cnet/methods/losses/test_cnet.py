@@ -83,8 +83,8 @@ def test_a_pattern_that_fits_nothing_is_named() -> None:
         method(layers={"c.*": 1.0}).hooks().penalty(WEIGHTS, StepContext(0, 10))
 
 
-def test_none_adds_nothing() -> None:
-    """The method none has no penalty and no strength."""
+def test_the_method_none_adds_no_penalty() -> None:
+    """It has no penalty and no strength."""
     none = METHODS.create("none")
     assert none.hooks().penalty(WEIGHTS, StepContext(5, 10)) is None
     assert none.strength(5) is None

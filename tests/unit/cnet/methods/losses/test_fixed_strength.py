@@ -92,7 +92,7 @@ def test_nothing_is_computed_where_nothing_is_added(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_strength_goes_by_lambda(name: str) -> None:
+def test_the_strength_is_called_lambda_in_json(name: str) -> None:
     """JSON and log use the name lambda; negative values are refused."""
     method = METHODS.get(name).model_validate({"name": name, "lambda": 0.5})
     assert method.strength(7) == 0.5

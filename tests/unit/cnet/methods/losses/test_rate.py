@@ -125,7 +125,7 @@ def entropy(weights: Weights) -> float:
     return total / weights.compressible_parameters
 
 
-def test_training_ends_on_the_grid_and_costs_fewer_bits_the_stronger_it_is() -> None:
+def test_trained_weights_lie_on_the_grid_and_cost_fewer_bits_with_larger_lambda() -> None:
     """The entropy of the result falls with λ, and accuracy stays."""
     trainer = small_trainer()
     start = trainer.train(trainer.initial(0), TrainingStage("baseline", small_training(epochs=10)))

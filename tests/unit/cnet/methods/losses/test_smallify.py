@@ -25,7 +25,7 @@ def weights() -> dict[str, torch.nn.Parameter]:
 
 
 @pytest.mark.parametrize(("gates", "shape"), [("unit", (3, 1, 1, 1)), ("weight", (3, 2, 2, 2))])
-def test_a_trained_net_is_left_as_it_is_at_the_start(gates: str, shape: tuple[int, ...]) -> None:
+def test_a_trained_network_is_unchanged_at_the_start(gates: str, shape: tuple[int, ...]) -> None:
     """Gates start at 1, one for each output or each weight."""
     net, smallify = weights(), method(gates=gates)
     kept = smallify.auxiliary(net)
@@ -82,16 +82,16 @@ def test_variance_follows_the_papers_recurrence() -> None:
     assert kept["w/mean"].flatten().tolist() == pytest.approx(mean)
 
 
-def test_only_a_gate_that_keeps_changing_its_sign_dies() -> None:
-    """Of three gates, only the one that changes its sign in each step dies."""
+def test_only_a_gate_that_keeps_changing_its_sign_becomes_zero() -> None:
+    """Of three gates, only the one that changes its sign in each step becomes zero."""
     flips = [[0.3, 0.1 * (-1) ** step, 0.2] for step in range(40)]
     kept = run_signs(method(), flips)
     assert kept["w/dead"].flatten().tolist() == [False, True, False]
     assert kept["w/gate"].flatten().tolist() == pytest.approx([0.3, 0.0, 0.2])
 
 
-def test_fold_gives_the_function_that_was_trained() -> None:
-    """The result is gate times weight, and +0 where a gate is dead."""
+def test_folding_the_gates_keeps_the_trained_function() -> None:
+    """The folded weight is gate times weight, and +0 where a gate is zero."""
     net, smallify = weights(), method()
     kept = smallify.auxiliary(net)
     kept["w/gate"].data[0] = 0.5

@@ -40,7 +40,7 @@ def test_candidates_are_the_smallest_of_each_output() -> None:
     assert torch.equal(seen[seen != 0], weights["w"][seen != 0])  # and nothing is scaled up
 
 
-def test_kernels_count_by_their_output() -> None:
+def test_candidates_of_a_convolution_are_chosen_by_filter() -> None:
     """The weights of one output of a convolution are those of one filter."""
     flat = columns(2, 12)["w"]
     kernel = {"w": torch.nn.Parameter(flat.detach().reshape(2, 3, 2, 2))}
@@ -60,8 +60,8 @@ def test_a_candidate_is_dropped_as_often_as_alpha_says() -> None:
     assert (often[candidate] - 0.66).abs().max() < 5 * (0.66 * 0.34 / 2000) ** 0.5
 
 
-def test_no_gradient_reaches_what_is_dropped() -> None:
-    """The other weights get all of theirs."""
+def test_dropped_weights_get_no_gradient() -> None:
+    """The other weights get their whole gradient."""
     weights = columns()
     seen = method(alpha=1.0, gamma=0.5).reparametrize(weights, context())["w"]
     seen.sum().backward()

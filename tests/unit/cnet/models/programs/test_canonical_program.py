@@ -26,7 +26,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_program_comes_back(archive: Path, tmp_path: Path) -> None:
+def test_a_program_round_trips(archive: Path, tmp_path: Path) -> None:
     """With the same graph and the same tensors, and the same bytes for the same program."""
     read = read_program(archive)
     for name in ("a", "b"):
@@ -87,7 +87,7 @@ def test_ties_are_listed(tmp_path: Path) -> None:
     assert manifest.parameters == sum(parameter.numel() for parameter in module.parameters())
 
 
-def test_a_batch_of_one_is_told(tmp_path: Path) -> None:
+def test_a_fixed_batch_of_one_is_a_warning(tmp_path: Path) -> None:
     """Such a program cannot be used with a data set."""
 
     class One(nn.Module):

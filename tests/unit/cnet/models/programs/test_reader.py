@@ -146,8 +146,10 @@ def _evil_trees(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("edit", [_evil_expression, _evil_range, _evil_guards, _evil_names, _evil_trees])
-def test_text_is_never_code(edit: Callable[[dict[str, Any]], object], archive: Path, tmp_path: Path) -> None:
-    """Expressions, ranges, guards, names and trees are data: ignored or shown, whatever they say."""
+def test_text_in_an_archive_is_never_evaluated(
+    edit: Callable[[dict[str, Any]], object], archive: Path, tmp_path: Path
+) -> None:
+    """Expressions, ranges, guards, names and trees are data: they are ignored or shown, whatever they say."""
     program = read_program(rewritten(archive, tmp_path / "a.pt2", {MODEL: edited(edit)})).program
 
     assert len(program.graph.calls) == len(read_program(archive).program.graph.calls)

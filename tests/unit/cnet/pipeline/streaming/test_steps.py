@@ -64,8 +64,8 @@ def test_points_are_those_of_a_run_in_memory(tmp_path: Path, quantize: dict[str,
     }
 
 
-def test_numbers_of_a_net_without_labels_are_those_in_memory(tmp_path: Path) -> None:
-    """Where everything is pruned there are no clusters and no bits a label, and both runs say so alike."""
+def test_metrics_of_a_network_without_labels_are_those_in_memory(tmp_path: Path) -> None:
+    """Where everything is pruned there are no clusters and no bits per label, in both kinds of run."""
     spec = spec_of(prune={"name": "magnitude", "sparsity": 1.0}, quantize={"name": "kmeans", "clusters": 4})
     stream, memory = (compressed(tmp_path / name, spec, streaming=name == "stream")[0] for name in ("stream", "memory"))
 
@@ -74,7 +74,7 @@ def test_numbers_of_a_net_without_labels_are_those_in_memory(tmp_path: Path) -> 
     assert [(layer.clusters, layer.label_entropy) for layer in stream.points[0].layers] == [(0, 0), (0, 0)]
 
 
-def test_points_are_those_that_their_files_tell(tmp_path: Path) -> None:
+def test_sizes_and_digests_of_points_are_those_of_their_files(tmp_path: Path) -> None:
     """Sizes and digest are those of the published file."""
     stream, _ = compressed(tmp_path, spec_of(), streaming=True)
     for point, path in zip(stream.points, stream.bundles, strict=True):
@@ -83,8 +83,8 @@ def test_points_are_those_that_their_files_tell(tmp_path: Path) -> None:
         assert asdict(bundle.sizes) == {**asdict(point.bytes), "sha256": point.sha256}
 
 
-def test_a_second_run_takes_over_what_was_made(tmp_path: Path) -> None:
-    """The same points, none made again."""
+def test_a_second_run_reuses_finished_points(tmp_path: Path) -> None:
+    """It has the same points, and makes none again."""
     first, _ = compressed(tmp_path, spec_of(), streaming=True)
     second, recorder = compressed(tmp_path, spec_of(), streaming=True)
 

@@ -112,16 +112,16 @@ def test_other_quantizers_are_refused(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{"scope": "layer"}, {"floor": 0.1}])
-def test_pruners_that_compare_otherwise_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
-    """One threshold for the net is all that can be found part by part."""
+def test_pruners_without_one_global_threshold_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
+    """Streaming can find only one threshold for the whole network."""
     pruner = PRUNERS.create("magnitude", **options)
     assert not pruner.streams
     with pytest.raises(SpecError, match="memory"):
         StreamedPruning.of(StreamedVector(net(tmp_path), chunk=333, resident=1000), pruner, 0.5)
 
 
-def test_values_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
-    """As in memory."""
+def test_values_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    """The errors are those of a run in memory."""
     weights = Weights.select([tensor("a", "float32", (30, 30))])
     weights["a"].data[20, 3] = np.nan
     with pytest.raises(CheckpointError):
@@ -152,8 +152,8 @@ def test_quality_is_that_of_the_decoded_net(
         assert (ours.label_entropy, ours.clusters_in_use) == (theirs.label_entropy, theirs.clusters_in_use)
 
 
-def test_a_bundle_of_something_else_is_found_out(tmp_path: Path) -> None:
-    """What is measured is compared with what was put in."""
+def test_a_bundle_of_other_symbols_is_detected(tmp_path: Path) -> None:
+    """The measurement compares the decoded weights with the symbols that were encoded."""
     weights = net(tmp_path)
     write_bundle(tmp_path / "b.npz", weights, in_memory(weights, 0.5, "kmeans", 16), ENCODERS.create("compact"))
 

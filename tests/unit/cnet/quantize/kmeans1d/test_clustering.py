@@ -12,7 +12,7 @@ CLUMPS = np.concatenate([centre + np.linspace(-0.01, 0.01, 50) for centre in (-2
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
-def test_clumps_get_a_centroid_each(scale: float) -> None:
+def test_each_clump_of_values_gets_one_centroid(scale: float) -> None:
     """At every scale."""
     centroids = cluster(count_distinct(CLUMPS * scale), 3)
 

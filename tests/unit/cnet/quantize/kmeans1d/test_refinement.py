@@ -7,7 +7,7 @@ import numpy as np
 from cnet.quantize.kmeans1d.refinement import refine
 
 
-def test_clumps_with_the_wrong_number_of_centroids_are_set_right() -> None:
+def test_refinement_moves_centroids_between_clumps() -> None:
     """From a start that gives half of 40 clumps two centroids and the rest none, exchanges find one for each."""
     centres = np.arange(40.0)
     positions = (centres[:, None] + np.linspace(-0.01, 0.01, 50)).reshape(-1)

@@ -51,8 +51,8 @@ def test_centroids_move_and_labels_stay(optimizer: Optimizer) -> None:
     assert on_train.evaluate(tuned).loss < on_train.evaluate(before).loss
 
 
-def test_what_is_worse_is_not_returned() -> None:
-    """With far too high a rate the centroids are returned as they were, and the log says so."""
+def test_centroids_that_training_made_worse_are_not_returned() -> None:
+    """With far too high a learning rate the original centroids are returned, and the log says so."""
     observer = Recorder()
     trainer = small_trainer(observer=observer)
     net = trained_net(trainer)
@@ -66,8 +66,8 @@ def test_what_is_worse_is_not_returned() -> None:
         assert words in observer.lines[-1]
 
 
-def test_a_grid_stays_and_the_rest_is_trained_around_it() -> None:
-    """Weights keep their bits, biases move, and the training loss falls."""
+def test_weights_on_a_grid_are_frozen_and_other_parameters_trained() -> None:
+    """Weights keep their bits, biases change, and the training loss falls."""
     trainer = small_trainer()
     net = trained_net(trainer)
     symbols = coarse(net)
@@ -82,7 +82,7 @@ def test_a_grid_stays_and_the_rest_is_trained_around_it() -> None:
     assert on_train.evaluate(tuned).loss < on_train.evaluate(net.with_vector(symbols.vector())).loss
 
 
-def test_a_grid_with_nothing_around_it_is_left_alone() -> None:
+def test_a_grid_without_other_parameters_is_not_trained() -> None:
     """If every tensor is compressible there is nothing to train."""
     trainer = small_trainer()
     net = replace(trainer.initial(0), compressible=tuple(tensor.name for tensor in trainer.initial(0)))
@@ -94,7 +94,7 @@ def test_a_grid_with_nothing_around_it_is_left_alone() -> None:
     assert np.array_equal(tuned.vector(), symbols.vector())
 
 
-def test_kept_values_without_labels_are_left_alone() -> None:
+def test_values_without_labels_are_not_trained() -> None:
     """The quantizer none makes no centroids to train."""
     trainer = small_trainer()
     net = trainer.initial(0)
@@ -163,7 +163,7 @@ def test_sums_by_label_are_those_of_bincount(seed: int, count: int, entries: int
     np.testing.assert_allclose(sums.numpy(), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_centroids_that_meet_become_one() -> None:
+def test_equal_centroids_are_merged() -> None:
     """Centroids are sorted and merged, labels renumbered, and -0 becomes 0."""
     symbols = Symbols(np.ones(5, np.bool_), np.array([0, 1, 2, 3, 1], np.uint8), np.arange(4, dtype=np.float32))
     moved = sorted_symbols(symbols, np.array([3.0, -0.0, 3.0, -5.0], np.float32))

@@ -44,7 +44,7 @@ def test_statistics_are_those_of_the_training_images() -> None:
             assert one.data.tobytes() == other.data.tobytes(), one.name
 
 
-def test_measuring_twice_is_measuring_once() -> None:
+def test_measuring_twice_gives_the_same_statistics() -> None:
     """Former statistics do not count, and the batches are the same each time."""
     trainer = resnet()
     once = trainer.with_batch_norm_measured(trainer.initial(0))
@@ -88,7 +88,7 @@ def test_merging_keeps_the_function() -> None:
     assert np.array_equal(merged.vector(), weights.vector())
 
 
-def test_merging_twice_is_merging_once() -> None:
+def test_merging_twice_gives_the_same_weights() -> None:
     """The values are equal up to rounding."""
     trainer, weights = trained()
     once = trainer.with_batch_norm_merged(weights)

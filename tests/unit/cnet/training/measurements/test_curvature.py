@@ -22,7 +22,7 @@ def images(count: int) -> ImageSplit:
     return ImageSplit(x, torch.zeros(count, dtype=torch.int64), 0 * one, one)
 
 
-def test_it_estimates_the_expectation_over_the_nets_own_labels() -> None:
+def test_curvature_is_the_expectation_over_predicted_labels() -> None:
     """The expectation over images and predicted labels of the squared gradient of one image's loss."""
     module = nn.Sequential(nn.Flatten(), nn.Linear(3, 4))
     with torch.no_grad():
@@ -42,7 +42,7 @@ def test_it_estimates_the_expectation_over_the_nets_own_labels() -> None:
     assert (found / exact).mean().sub(1).abs() < 0.08
 
 
-def test_the_same_each_time_and_zero_where_an_input_is_dead() -> None:
+def test_curvature_is_reproducible_and_zero_for_dead_inputs() -> None:
     """Weights of a pixel that is black in all images have no information."""
     trainer = small_trainer()
     dataset = trainer.dataset

@@ -65,8 +65,8 @@ def test_an_operator_that_is_not_supported_is_named(tmp_path: Path) -> None:
     assert (tmp_path / "net.pt2").read_text() == "old"
 
 
-def test_a_fixed_batch_is_said(tmp_path: Path) -> None:
-    """The archive works for that number of samples."""
+def test_a_fixed_batch_size_is_a_warning(tmp_path: Path) -> None:
+    """The archive works for that number of samples only."""
     report = export_program(FixedBatch(), torch.randn(4, 3), tmp_path / "net.pt2")
 
     assert not report.dynamic_batch
@@ -87,8 +87,8 @@ def test_the_module_is_left_as_it_was(tmp_path: Path) -> None:
     assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
 
 
-def test_the_file_tells_nothing_of_its_author(tmp_path: Path) -> None:
-    """Neither source files nor example inputs, and torch reads it too."""
+def test_the_archive_holds_no_source_files_and_no_example_inputs(tmp_path: Path) -> None:
+    """PyTorch reads the archive too."""
     example = torch.full((3, 4), 12345.678), torch.full((3, 3), 12345.678)
     export_program(TwoInputs(), example, tmp_path / "net.pt2")
 

@@ -79,8 +79,8 @@ def test_training_is_that_of_the_module(case: Case, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["batch norm and dropout", "LSTM on tokens", "GRU on tokens"])
-def test_one_graph_serves_both_modes(name: str, tmp_path: Path) -> None:
-    """A plain export for evaluation trains as the module does, its flags switched."""
+def test_one_graph_is_used_for_training_and_evaluation(name: str, tmp_path: Path) -> None:
+    """A plain export for evaluation trains as the module does, with its mode arguments switched."""
     case = CASES[name]
     torch.manual_seed(3)
     module = case.build()
