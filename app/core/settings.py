@@ -70,6 +70,9 @@ class Settings(BaseSettings):
     )
     threads: int = Field(default=0, ge=0, description="CPU threads of one job; 0: as many as its worker may use.")
     time_limit_seconds: int = Field(default=7 * 86400, ge=1, description="Longest running time of one job.")
+    program_memory_bytes: int = Field(
+        default=0, ge=0, description="Memory of a job that runs a user's program, in bytes; 0: that of the machine."
+    )
     max_active_jobs: int = Field(
         default=1000, ge=1, description="Jobs of one owner that have not ended; more are refused (429)."
     )

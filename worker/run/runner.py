@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from app.core.blobs import LocalBlobs
@@ -24,6 +24,7 @@ from cnet.pipeline import Outcome, run
 from cnet.spec import JobSpec
 from worker.host.machine import versions
 from worker.run import exit_codes
+from worker.run.confinement import confine_process
 from worker.run.failures import failure_of, traceback_text
 from worker.run.inputs import load_inputs
 from worker.run.job_log import JobLog
@@ -119,8 +120,17 @@ def _log_warnings_to(job_log: JobLog) -> None:
     warnings.showwarning = show
 
 
-def run_attempt(settings: Settings, job_id: str, attempt: int, stop: StopFlag) -> int:
+def run_attempt(
+    settings: Settings, job_id: str, attempt: int, stop: StopFlag, confine: Callable[[int], None] | None = None
+) -> int:
     """Run an attempt of a job, unless another attempt holds the job.
+
+    Args:
+        settings: settings of the service.
+        job_id: the job.
+        attempt: number of the attempt that the supervisor claimed.
+        stop: set when the run should end.
+        confine: limits this process, to so many bytes of memory, before it runs a user's program.
 
     Returns:
         One of ``worker.run.exit_codes``.
@@ -129,7 +139,11 @@ def run_attempt(settings: Settings, job_id: str, attempt: int, stop: StopFlag) -
     database = Database(settings.database)
     try:
         job = retry_until_available(lambda: Lifecycle(database).get_held(job_id, attempt), stop)
-        return exit_codes.FENCED if job is None else Runner(settings, database, job, stop).run()
+        if job is None:
+            return exit_codes.FENCED
+        if job.program_id is not None and confine is not None:
+            confine(settings.program_memory_bytes)
+        return Runner(settings, database, job, stop).run()
     except StoppedError:
         return exit_codes.STOPPED
     finally:
@@ -142,7 +156,7 @@ def main(arguments: Sequence[str]) -> int:
     die_with_parent(int(parent))
     stop = StopFlag()
     signal.signal(signal.SIGTERM, lambda _number, _frame: stop.set())
-    return run_attempt(Settings(), job_id, int(attempt), stop)
+    return run_attempt(Settings(), job_id, int(attempt), stop, confine_process)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from app.core.states import Status
 from worker.host.stop_signal import StopSignal
 from worker.run import exit_codes
 from worker.run.child_process import ChildProcess, describe_exit
+from worker.run.confinement import CRASHES
 from worker.run.job_log import JobLog
 from worker.run.monitor import RunLimits, RunnerMonitor, StopReason
 
@@ -141,6 +142,8 @@ class Supervisor:
             return self._end(job, _timed_out(job))
         if reason is StopReason.SHUTDOWN or code == exit_codes.STOPPED:
             return self._lifecycle.hand_back(job.id, job.attempt)
+        if job.program_id is not None and reason is None and -code in CRASHES:
+            return self._end(job, _crashed(code))
         recovered = self._lifecycle.recover(held, self._settings.max_lost_attempts, holder=True)
         # None: the row changed since it was read, which only a cancellation does.
         return recovered or self._lifecycle.hand_back(job.id, job.attempt)
@@ -155,6 +158,16 @@ def _timed_out(job: Job) -> End:
         " Raise time_limit, or ask for fewer epochs or points."
     )
     return End(Status.TIMED_OUT, "time_limit", detail)
+
+
+def _crashed(code: int) -> End:
+    """The end of a job whose program made its process crash. It would crash again, so it is not retried."""
+    detail = (
+        f"program: the process that ran it {describe_exit(code)}: one of its operators does not accept the sizes or"
+        " values that it got. Run the exported program on the same data with PyTorch, correct the module, and export it"
+        " again."
+    )
+    return End(Status.FAILED, "program_crashed", detail)
 
 
 def _retry_until(action: Callable[[], Result | None], until: float) -> Result | None:

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from app.core.db.engine import Database
-from app.core.jobs import End, Job, JobFolder, Jobs, Lifecycle
+from app.core.jobs import End, Job, JobFolder, Jobs, Lifecycle, NewJob
 from app.core.settings import Settings
 from app.core.states import Status
+from app.core.uploaded_files import NewUploadedFile, UploadedFiles
 from tests.processes import processes_with, until
 from worker.host.stop_signal import StopSignal
 from worker.run import exit_codes
@@ -107,6 +108,27 @@ def test_a_runner_that_records_no_end_was_lost(
     run(queued, script)
     assert (_get(jobs, queued).status, _get(jobs, queued).error_code) == ("failed", "worker_lost")
     assert words is None or words in JobFolder.of(settings.jobs_dir, queued.id).log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "code"),
+    [
+        (signal.SIGSEGV, "failed", "program_crashed"),
+        (signal.SIGABRT, "failed", "program_crashed"),
+        (signal.SIGKILL, "queued", None),
+    ],
+)
+def test_a_crash_of_a_program_is_not_retried(
+    run: Callable[..., None], database: Database, jobs: Jobs, number: signal.Signals, status: str, code: str | None
+) -> None:
+    """It would crash again. A kill from outside is retried as for every job."""
+    programs = UploadedFiles.programs(database)
+    program = programs.create(NewUploadedFile("local", "net.pt2", "0" * 64, 1, {}, "0" * 64))
+    job = jobs.create(NewJob("local", {}, 100, program_id=program.id))
+    run(job, f"import os; os.kill(os.getpid(), {int(number)})")
+    found = _get(jobs, job)
+    assert (found.status, found.error_code) == (status, code)
+    assert code is None or number.name in (found.error_detail or "")
 
 
 def test_a_job_that_is_not_queued_is_left_alone(run: Callable[..., None], running: Job, jobs: Jobs) -> None:
