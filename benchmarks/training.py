@@ -30,10 +30,10 @@ from cnet.data import Dataset
 from cnet.methods import METHODS, Method, MethodHooks, StepContext
 from cnet.models import ARCHITECTURES
 from cnet.observer import SilentObserver
-from cnet.training.batches import ImageSplit
 from cnet.training.config import Optimizer, Training
 from cnet.training.cuda_graphs import cuda_graph_recorder, no_recorder
 from cnet.training.device import deterministic_numerics
+from cnet.training.device_splits import DeviceSplit
 from cnet.training.networks.architectures import ArchitectureBuilder
 from cnet.training.stage import TrainingStage
 from cnet.training.trainer import Trainer
@@ -94,9 +94,9 @@ class Stepper:
         self.loop.begin_epoch(0)
 
     @property
-    def images(self) -> ImageSplit:
+    def split(self) -> DeviceSplit:
         """The training images, on the device."""
-        return self.loop.images
+        return self.loop.split
 
     @property
     def weights(self) -> Mapping[str, torch.nn.Parameter]:
@@ -105,11 +105,11 @@ class Stepper:
 
     def __call__(self, rows: slice) -> float:
         """Take a step on these images; return its seconds, as ``_clock`` counts them."""
-        clock = _clock(self.images.x.device)
-        _wait(self.images.x.device)
+        clock = _clock(self.split.device)
+        _wait(self.split.device)
         start = clock()
-        self.loop.step(self.images.scaled(self.images.x[rows]), self.images.y[rows])
-        _wait(self.images.x.device)
+        self.loop.step(self.split.rows(rows), self.split.targets[rows])
+        _wait(self.split.device)
         return clock() - start
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,14 +19,16 @@ from app.commands.options import (
     Sparsity,
     SpecFile,
     Streaming,
+    WeightsKey,
 )
 from app.commands.parts_help import CommandWithParts, CommandWithWrittenFormats
+from app.commands.paths import check_output, check_readable
 from app.console.output import columns, emit_json, emit_line
 
 if TYPE_CHECKING:
     from cnet.bundle import Bundle
+    from cnet.formats import Checkpoint
 
-_MANIFEST = "manifest.npy"
 BundleFile = Annotated[Path, typer.Argument(metavar="BUNDLE", help="A bundle, as `compress` writes it.")]
 
 
@@ -51,6 +52,7 @@ def compress(
     dataset: Dataset = None,
     architecture: Architecture = None,
     assignments: Assignments = None,
+    weights_key: WeightsKey = None,
     streaming: Streaming = None,
     json: Json = False,
 ) -> None:
@@ -60,19 +62,23 @@ def compress(
     they are. Several values of --sparsity or --clusters make several points; the bundle of the selected one is written.
     """
     from app.console.progress import ProgressBar
-    from cnet.pipeline.compress_file import compress_file
+    from cnet.pipeline.compress_file import compress_file, read_source
     from cnet.results.report import metrics, table
     from cnet.spec import JobSpec
 
-    _check_readable(file)
-    check_writable(out)
+    check_readable(file)
+    check_output(out, file, spec, Path(dataset) if dataset else None)
     options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments)
     job = JobSpec.parse({**options.document(file.name), "checkpoint": file.name[:200]})
     with ProgressBar("load", quiet=json) as bar:
-        outcome = compress_file(file, job, out, bar, streaming=streaming)
+        checkpoint = read_source(file, job, weights_key)
+        if checkpoint.weights_key is not None and weights_key is None:
+            bar.log(f"{file}: the weights are those of the entry {checkpoint.weights_key!r}")
+        outcome = compress_file(checkpoint, job, out, bar, streaming=streaming)
     point = outcome.points[outcome.selected]
     if json:
-        emit_json({**metrics(outcome.baseline, outcome.points, outcome.selected), "bundle": str(out)})
+        facts = {"bundle": str(out), **checkpoint_facts(checkpoint)}
+        emit_json({**metrics(outcome.baseline, outcome.points, outcome.selected), **facts})
         return
     emit_line(table(outcome.baseline, outcome.points, outcome.selected).rstrip("\n"))
     emit_line(f"{out}: {point.bytes.total:,} bytes, {point.ratio:.2f} times smaller; sha256 {point.sha256}")
@@ -107,10 +113,10 @@ def unpack(
     from cnet.formats import format_by_suffix
 
     kind = format_by_suffix(out)
-    _check_readable(bundle)
+    check_readable(bundle)
     if like is not None:
-        _check_readable(like)
-    check_writable(out)
+        check_readable(like)
+    check_output(out, bundle, like)
     opened = open_bundle(bundle)
     write(opened, out, kind, like)
     tensors, size = len(opened), out.stat().st_size
@@ -124,7 +130,7 @@ def verify(bundle: BundleFile, *, json: Json = False) -> None:
     """Check every byte of a bundle. The exit code is 1 if it is damaged."""
     from cnet.bundle import open_bundle
 
-    _check_readable(bundle)
+    check_readable(bundle)
     opened = open_bundle(bundle)
     opened.verify()
     if json:
@@ -136,21 +142,26 @@ def verify(bundle: BundleFile, *, json: Json = False) -> None:
 def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint or a bundle.")],
     *,
+    weights_key: WeightsKey = None,
     json: Json = False,
 ) -> None:
     """Show what a checkpoint or a bundle contains."""
     from cnet.bundle import open_bundle
+    from cnet.formats import is_bundle
 
-    _check_readable(file)
-    document = _describe_bundle(open_bundle(file)) if _is_bundle(file) else _describe_checkpoint(file)
+    check_readable(file)
+    document = _describe_bundle(open_bundle(file)) if is_bundle(file) else _describe_checkpoint(file, weights_key)
     if json:
         emit_json({"file": str(file), "size_bytes": file.stat().st_size, **document})
         return
-    tensors = document.pop("tensors")
+    tensors, warnings = document.pop("tensors"), document.pop("warnings", [])
     rows = [(str(row["name"]), "x".join(map(str, row["shape"])) or "scalar", str(row["dtype"])) for row in tensors]
     emit_line(columns(("TENSOR", "SHAPE", "TYPE"), rows))
     emit_line("")
     emit_line(columns(("FACT", "VALUE"), [(name, _cell(value)) for name, value in document.items()]))
+    for warning in warnings:
+        about = "" if warning["tensor"] is None else f"tensor {warning['tensor']!r}: "
+        emit_line(f"warning ({warning['code']}): {about}{warning['detail']}")
 
 
 def _cell(value: Any) -> str:
@@ -159,19 +170,29 @@ def _cell(value: Any) -> str:
     return "-" if value is None else str(value)
 
 
-def _describe_checkpoint(file: Path) -> dict[str, Any]:
+def _describe_checkpoint(file: Path, weights_key: str | None) -> dict[str, Any]:
     from cnet.formats import read_checkpoint
 
-    checkpoint = read_checkpoint(file)
+    checkpoint = read_checkpoint(file, weights_key=weights_key)
     weights = checkpoint.weights
     return {
         "kind": "checkpoint",
         "format": checkpoint.format,
-        "weights_key": checkpoint.weights_key,
-        "stripped_prefix": checkpoint.stripped_prefix,
+        **checkpoint_facts(checkpoint),
         "parameters": weights.parameters,
         "compressible_parameters": weights.compressible_parameters,
         "tensors": [{"name": t.name, "shape": list(t.shape), "dtype": t.dtype} for t in weights],
+    }
+
+
+def checkpoint_facts(checkpoint: Checkpoint) -> dict[str, Any]:
+    """What was decided about a checkpoint and what its user should know, as JSON."""
+    from dataclasses import asdict
+
+    return {
+        "weights_key": checkpoint.weights_key,
+        "stripped_prefix": checkpoint.stripped_prefix,
+        "warnings": [asdict(warning) for warning in checkpoint.warnings],
     }
 
 
@@ -188,27 +209,3 @@ def _describe_bundle(bundle: Bundle) -> dict[str, Any]:
         "bytes": {name: value for name, value in asdict(bundle.sizes).items() if name != "sha256"},
         "tensors": [{"name": t.name, "shape": list(t.shape), "dtype": t.dtype} for t in weights],
     }
-
-
-def _is_bundle(path: Path) -> bool:
-    """Whether a file is a zip archive with a manifest of a bundle. The bundle may still be damaged."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return _MANIFEST in archive.namelist()
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):  # the last: a newer kind of zip
-        return False
-
-
-def _check_readable(path: Path) -> None:
-    if path.is_dir():
-        raise typer.BadParameter(f"{path} is a folder. Name a file.")
-    if not path.exists():
-        raise typer.BadParameter(f"there is no file {path}. Check the path.")
-
-
-def check_writable(path: Path) -> None:
-    """Raise typer.BadParameter where no file can be written at ``path``."""
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise typer.BadParameter(
-            f"cannot write {path}: it is a folder, or its folder does not exist. Name a file in an existing folder."
-        )

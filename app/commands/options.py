@@ -40,6 +40,14 @@ Dataset = Annotated[
 Architecture = Annotated[
     str | None, typer.Option("--architecture", metavar="NAME", help="The network's architecture; needs --dataset.")
 ]
+WeightsKey = Annotated[
+    str | None,
+    typer.Option(
+        "--weights-key",
+        metavar="KEY",
+        help="Entry of the checkpoint that holds the weights, such as state_dict or model.ema; default: found by rule.",
+    ),
+]
 Streaming = Annotated[
     bool | None,
     typer.Option(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.commands.jobspec import SpecOptions
-from app.commands.local import check_writable
 from app.commands.options import (
     DEFAULT_SERVER,
     ApiKey,
@@ -22,8 +21,10 @@ from app.commands.options import (
     Server,
     Sparsity,
     SpecFile,
+    WeightsKey,
 )
 from app.commands.parts_help import CommandWithParts
+from app.commands.paths import check_output
 from app.commands.uploads import with_uploads
 from app.console.follow import exit_code, follow, print_outcome, results_table
 from app.console.output import columns, emit_json, emit_line, note
@@ -59,6 +60,7 @@ def submit(
     dataset: Dataset = None,
     architecture: Architecture = None,
     assignments: Assignments = None,
+    weights_key: WeightsKey = None,
     follow_it: Annotated[
         bool, typer.Option("--wait", help="Wait for the end of the job and show its progress.")
     ] = False,
@@ -70,7 +72,7 @@ def submit(
     options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments)
     document = options.document(checkpoint)
     with _client(server, api_key) as client:
-        job = client.submit(with_uploads(client, document, checkpoint))
+        job = client.submit(with_uploads(client, document, checkpoint, weights_key))
         if follow_it:
             if not json:
                 note(f"job {job['id']}")
@@ -171,7 +173,7 @@ def download(
     json: Json = False,
 ) -> None:
     """Download the bundle of a job and check it. A failed download leaves no file."""
-    check_writable(out)
+    check_output(out)
     with _client(server, api_key) as client:
         digest = client.download(job, out, point=point)
     size = out.stat().st_size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,9 @@ _IDS = {"checkpoint": "ckpt_to_be_uploaded", "dataset": "ds_to_be_uploaded"}
 _SHOWN = 40  # number of characters of an id that a message of the server shows at least
 
 
-def with_uploads(client: Client, document: dict[str, Any], checkpoint: str | None) -> dict[str, Any]:
+def with_uploads(
+    client: Client, document: dict[str, Any], checkpoint: str | None, weights_key: str | None = None
+) -> dict[str, Any]:
     """The specification with the ids of uploads in place of files.
 
     The files are uploaded after the server has accepted the rest of the specification. The server checks it, not the
@@ -28,9 +31,10 @@ def with_uploads(client: Client, document: dict[str, Any], checkpoint: str | Non
         client: the client of the server.
         document: the specification; its ``dataset`` may be the path of a file.
         checkpoint: the path of a file, or the id of an upload. None: the one in the specification.
+        weights_key: the entry of the file that holds the weights. None: the server finds it.
 
     Raises:
-        typer.BadParameter: ``checkpoint`` is neither a file nor an id.
+        typer.BadParameter: ``checkpoint`` is neither a file nor an id, or there is no file for ``weights_key``.
         ApiError: the server refuses the specification, before anything is uploaded, or refuses an upload.
         UnreachableError: the server does not answer.
         OSError: a file cannot be read.
@@ -41,7 +45,12 @@ def with_uploads(client: Client, document: dict[str, Any], checkpoint: str | Non
     named = document if checkpoint is None else {**document, "checkpoint": checkpoint}
     uploads: dict[str, Callable[[Path], dict[str, Any]]] = {}
     if checkpoint is not None and Path(checkpoint).is_file():
-        uploads["checkpoint"] = client.upload_checkpoint
+        uploads["checkpoint"] = partial(client.upload_checkpoint, weights_key=weights_key)
+    elif weights_key is not None:
+        raise typer.BadParameter(
+            "the entry of the weights is chosen when a file is uploaded. Name the checkpoint's file, or leave it out.",
+            param_hint="--weights-key",
+        )
     if dataset is not None and Path(dataset).is_file():
         uploads["dataset"] = client.upload_dataset
     if uploads:
@@ -89,4 +98,10 @@ def _names(detail: str, ids: list[str]) -> bool:
 
 def _uploaded(upload: Callable[[Path], dict[str, Any]], path: Path) -> str:
     note(f"uploading {path} ({path.stat().st_size:,} bytes)")
-    return str(upload(path)["id"])
+    uploaded = upload(path)
+    if uploaded.get("weights_key"):
+        note(f"{path}: the weights are those of the entry {uploaded['weights_key']!r}")
+    for warning in uploaded.get("warnings", []):
+        about = f"tensor {warning['tensor']!r}: " if warning.get("tensor") else ""
+        note(f"warning: {about}{warning['detail']}")
+    return str(uploaded["id"])

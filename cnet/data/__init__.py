@@ -5,6 +5,16 @@ A built-in data set is one file here (``DATASETS``); a file format of uploaded d
 """
 
 from cnet.data.dataset import DATASETS, BuiltinDataset, Dataset, Split
-from cnet.data.dataset_format import DATASET_FORMATS, DatasetFormat
+from cnet.data.dataset_file import DatasetFile
+from cnet.data.dataset_format import DATASET_FORMATS, DatasetContents, DatasetFormat
 
-__all__ = ["DATASETS", "DATASET_FORMATS", "BuiltinDataset", "Dataset", "DatasetFormat", "Split"]
+__all__ = [
+    "DATASETS",
+    "DATASET_FORMATS",
+    "BuiltinDataset",
+    "Dataset",
+    "DatasetContents",
+    "DatasetFile",
+    "DatasetFormat",
+    "Split",
+]

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
+from cnet.data.dataset_format import Layout
 from cnet.data.dataset_reader import UploadedDataset
 from cnet.documents import StrictDocument
 from cnet.errors import DatasetError
@@ -31,7 +32,8 @@ class DatasetManifest(StrictDocument):
     """The description of a data set that the API shows, without id, file name, size, digest and times of the upload.
 
     ``input_shape`` and ``dtype`` are those of the first input, ``classes`` is None where the targets are no labels, and
-    ``targets`` is None where there are none.
+    ``targets`` is None where there are none. ``layout`` is where the file had the channels of its images; they
+    are stored with the channels first.
     """
 
     version: Literal[1] = 1
@@ -42,6 +44,8 @@ class DatasetManifest(StrictDocument):
     dtype: str
     inputs: tuple[InputRow, ...] = Field(strict=False)
     targets: TargetRow | None
+    layout: Layout | None = None
+    class_names: tuple[str, ...] | None = Field(default=None, strict=False)
     warnings: tuple[WarningRow, ...] = Field(strict=False)
 
     @classmethod
@@ -61,6 +65,8 @@ class DatasetManifest(StrictDocument):
             dtype=inputs[0].dtype,
             inputs=tuple(inputs),
             targets=None if targets is None else TargetRow(shape=tuple(targets.shape[1:]), dtype=targets.dtype.name),
+            layout=uploaded.layout,
+            class_names=uploaded.class_names,
             warnings=tuple(WarningRow.of(notice) for notice in uploaded.warnings),
         )
 

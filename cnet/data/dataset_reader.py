@@ -8,14 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from cnet.data.dataset import Dataset
-from cnet.data.dataset_format import DATASET_FORMATS, DatasetFormat
+from cnet.data.dataset_file import DEFAULT_LIMITS, DatasetFile
+from cnet.data.dataset_format import DATASET_FORMATS, DatasetFormat, Layout
 from cnet.errors import CheckpointError, DatasetError
-from cnet.formats import Limits, MappedFile, Notice
+from cnet.formats import Limits, Notice
 from cnet.formats.parsing.quoting import quoted_list
 
-_DEFAULT_LIMITS = Limits(elements=2**32)
-_FALLBACK = "npz"
-"""The format of files that no format recognizes; its reader says what is wrong with them."""
 _CODES = {"too_many_elements": "too_large", "unsafe_pickle": "unsafe_archive", "duplicate_name": "unsafe_archive"}
 
 
@@ -27,15 +25,21 @@ class UploadedDataset:
         dataset: the samples.
         format: name of the file format, such as ``npz``.
         warnings: what the user should know.
+        layout: where the file has the channels of its images, as in ``DatasetContents``.
+        class_names: the names of the classes, by label; None where the file has none.
     """
 
     dataset: Dataset
     format: str
     warnings: tuple[Notice, ...]
+    layout: Layout | None = None
+    class_names: tuple[str, ...] | None = None
 
 
-def read_dataset_file(path: str | Path, limits: Limits = _DEFAULT_LIMITS) -> UploadedDataset:
-    """Read a file of any registered format (``DATASET_FORMATS``). Nothing is unpickled.
+def read_dataset_file(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> UploadedDataset:
+    """Read a file of any registered format (``DATASET_FORMATS``), or such a file compressed with gzip.
+
+    Nothing is unpickled, and no archive is unpacked to the disk.
 
     Args:
         path: the file; its name does not matter.
@@ -46,23 +50,43 @@ def read_dataset_file(path: str | Path, limits: Limits = _DEFAULT_LIMITS) -> Upl
         OSError: the file cannot be opened.
     """
     try:
-        file = MappedFile.open(Path(path))
+        file = DatasetFile.open_dataset(Path(path), limits)
         file_format = _recognize(file)
-        dataset, notices = file_format.read(file, limits)
+        contents = file_format.read(file)
     except CheckpointError as error:
         raise DatasetError(error.detail, code=_CODES.get(error.code, error.code)) from error
     except MemoryError as error:
         raise DatasetError(
             "the data set needs more memory than there is. Make it smaller.", code="too_large"
         ) from error
-    return UploadedDataset(dataset, file_format.name, (*notices, *_absent_classes(dataset)))
+    warnings = (*contents.notices, *_absent_classes(contents.dataset))
+    return UploadedDataset(contents.dataset, file_format.name, warnings, contents.layout, contents.class_names)
 
 
-def _recognize(file: MappedFile) -> DatasetFormat:
+def _recognize(file: DatasetFile) -> DatasetFormat:
+    """The format of a file. Raises DatasetError (``missing_arrays`` for an archive, otherwise ``corrupt``)."""
     for name in DATASET_FORMATS.names():
-        if name != _FALLBACK and (found := DATASET_FORMATS.create(name)).recognizes(file):
+        if (found := DATASET_FORMATS.create(name)).recognizes(file):
             return found
-    return DATASET_FORMATS.create(_FALLBACK)
+    known = ", ".join(DATASET_FORMATS.names())
+    if file.archive is not None:
+        held = quoted_list(file.archive.names, 5) or "nothing"
+        raise DatasetError(
+            f"the archive holds {held}, which is no data set of a known format. Upload one of: {known}.",
+            code="missing_arrays",
+        )
+    raise DatasetError(f"the file {_described(file)}. Upload one of: {known}.", code="corrupt")
+
+
+def _described(file: DatasetFile) -> str:
+    head = file.head(512)
+    if head.startswith(b"version https://git-lfs"):
+        return "is a Git LFS pointer, not the file it points to: git lfs pull fetches that"
+    if head.lstrip()[:1] == b"<":
+        return "is a web page: the download answered with HTML, not with the data set"
+    if head.startswith(b"\x93NUMPY"):
+        return "is a single NumPy array, without names: numpy.savez saves arrays by their names"
+    return "is no data set of a known format"
 
 
 def _absent_classes(dataset: Dataset) -> list[Notice]:

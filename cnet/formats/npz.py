@@ -24,6 +24,7 @@ from cnet.formats.parsing.npy_arrays import NpyArray, read_npy_header
 from cnet.formats.parsing.zip_archive import ZipArchive, is_zip
 from cnet.formats.writing import TensorsToWrite, write_chunks
 
+_BUNDLE, _BUNDLE_HEAD = b'{"format":"cnet-bundle"', 512  # text in the first bytes of the manifest of a bundle
 _TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # the first of the zip format, so that files of equal tensors are equal
 
 
@@ -52,9 +53,15 @@ class Npz(CheckpointFormat):
 
         Raises:
             CheckpointError: ``corrupt``, ``truncated``, ``unsafe_pickle``, ``unsupported_dtype``,
-                ``unsupported_layout``.
+                ``unsupported_layout``; ``not_a_state_dict`` for a bundle.
         """
         archive = ZipArchive(file, limits)
+        if _is_bundle(archive):
+            raise CheckpointError(
+                "this file is a bundle, which is compressed already. Use `cnet unpack` to decode it, or name the "
+                "checkpoint that it was made from.",
+                code="not_a_state_dict",
+            )
         arrays = [read_npy_header(archive, name) for name in archive.names]
         return CheckpointContents({array.name: _stored_array(array) for array in arrays})
 
@@ -70,6 +77,25 @@ class Npz(CheckpointFormat):
                 with archive.open(member, "w", force_zip64=True) as file:
                     np.lib.format.write_array_header_1_0(file, header)
                     write_chunks(file, tensors.chunks(row.name))
+
+
+def is_bundle(path: Path) -> bool:
+    """Whether a file is a bundle of ours, sound or damaged. Other npz files may have an array ``manifest`` too.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    try:
+        file = MappedFile.open(path)
+        return is_zip(file) and _is_bundle(ZipArchive(file, Limits()))
+    except CheckpointError:
+        return False
+
+
+def _is_bundle(archive: ZipArchive) -> bool:
+    """Whether the array ``manifest`` of an archive begins as the manifest of a bundle does."""
+    name = "manifest.npy"
+    return name in archive and _BUNDLE in archive.head(name, _BUNDLE_HEAD)
 
 
 def has_only_arrays(archive: ZipArchive) -> bool:

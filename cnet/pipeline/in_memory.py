@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cnet import dtypes
 from cnet.bundle import open_bundle
+from cnet.equal_tensors import copy_symbols, find_equal_tensors
 from cnet.parts.capabilities import needs_curvature
 from cnet.pipeline import log_warnings
 from cnet.pipeline.network import TrainingRun, evaluate
@@ -35,6 +36,7 @@ class InMemorySteps(PointSteps[PrunedNetwork, Symbols]):
             shapes = [weights[name].shape for name in weights.compressible]
             curvature = pruned.curvature if needs_curvature(quantizer) else None
             symbols = quantizer.symbols(vector, vector != 0, request.clusters, shapes, curvature)
+            symbols = copy_symbols(symbols, find_equal_tensors(weights))
             context.log(log_warnings.about_clusters(symbols, request.clusters))
         return symbols
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from cnet.equal_tensors import copy_mask, find_equal_tensors
 from cnet.errors import TrainingError
 from cnet.observer import check_stop
 from cnet.parts.capabilities import needs_curvature
@@ -208,7 +209,7 @@ class NetworkSteps:
         context = self._context
         network, pruner = context.network, context.plan.pruner
         curvature = network.curvature(dense) if network is not None and needs_curvature(pruner) else None
-        mask = pruner.keep(dense, sparsity, curvature)
+        mask = copy_mask(pruner.keep(dense, sparsity, curvature), find_equal_tensors(dense))
         context.log(log_warnings.about_mask(dense, mask, sparsity))
         weights = masked(dense, mask)
         context.advance(context.costs.prune)

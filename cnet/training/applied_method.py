@@ -60,15 +60,17 @@ class AppliedMethod:
         """The strength λ in this epoch; None where the method has no single one."""
         return self._method.strength(self._context.epoch)
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Outputs of the module, shape (batch, outputs), computed with the weights that the method puts in place.
+    def forward(self, inputs: Sequence[Tensor]) -> Tensor:
+        """Output of the module, shape (batch, ...), computed with the weights that the method puts in place.
 
         Args:
-            images: scaled images, shape (batch, channels, height, width), float32.
+            inputs: what the network takes in, scaled, each of shape (batch, ...).
 
         """
         replaced = self._hooks.reparametrize(self.weights, self._context)
-        outputs: Tensor = functional_call(self._module, dict(replaced), (images,)) if replaced else self._module(images)
+        outputs: Tensor = (
+            functional_call(self._module, dict(replaced), tuple(inputs)) if replaced else self._module(*inputs)
+        )
         return outputs
 
     @property

@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-StepWork = Callable[[Tensor, Tensor], None]
-"""The work of a step: from a batch of images and labels to gradients, in place and with no other effect."""
+Inputs = tuple[Tensor, ...]
+StepWork = Callable[[Inputs, Tensor], None]
+"""The work of a step: from a batch of inputs and targets to gradients, in place and with no other effect."""
 
 Action = Callable[[], None]
 
@@ -33,15 +34,15 @@ class StepRunner:
         """Release everything that the work refers to, after an epoch was completed or interrupted."""
         del self._work
 
-    def __call__(self, images: Tensor, labels: Tensor) -> None:
+    def __call__(self, inputs: Inputs, targets: Tensor) -> None:
         """Do the work on a batch.
 
         Args:
-            images: scaled images, shape (batch, channels, height, width), float32.
-            labels: shape (batch,), int64.
+            inputs: what the network takes in, scaled, each of shape (batch, ...).
+            targets: shape (batch, ...).
 
         """
-        self._work(images, labels)
+        self._work(inputs, targets)
 
 
 class GraphRecorder(Protocol):
@@ -113,8 +114,8 @@ class CudaGraphRecorder:
 class _RecordedStep:
     """A recorded step: the tensors it reads a batch from, and those in which it leaves gradients."""
 
-    images: Tensor
-    labels: Tensor
+    inputs: Inputs
+    targets: Tensor
     replay: Action
     gradients: tuple[tuple[Parameter, Tensor], ...]
 
@@ -135,7 +136,7 @@ class RecordingStepRunner(StepRunner):
         self._recorder = recorder
         self._parameters = tuple(parameters)
         self._log = log
-        self._steps: dict[tuple[int, ...], _RecordedStep | None] = {}
+        self._steps: dict[tuple[tuple[int, ...], ...], _RecordedStep | None] = {}
         self._can_record = True
 
     def end_epoch(self) -> None:
@@ -144,34 +145,35 @@ class RecordingStepRunner(StepRunner):
         self._steps.clear()
         self._recorder.forget()
 
-    def __call__(self, images: Tensor, labels: Tensor) -> None:
+    def __call__(self, inputs: Inputs, targets: Tensor) -> None:
         """Do the work on a batch, as ``StepRunner``, and leave the gradients with the parameters."""
-        shape = tuple(images.shape)
+        shape = tuple(tuple(values.shape) for values in (*inputs, targets))
         if self._can_record and shape in self._steps:
-            step = self._steps[shape] or self._record(images, labels)
+            step = self._steps[shape] or self._record(inputs, targets)
             if step is not None:
                 self._steps[shape] = step
-                self._replay(step, images, labels)
+                self._replay(step, inputs, targets)
                 return
         self._steps[shape] = None
-        self._recorder.run(lambda: self._work(images, labels))
+        self._recorder.run(lambda: self._work(inputs, targets))
 
-    def _record(self, images: Tensor, labels: Tensor) -> _RecordedStep | None:
-        images, labels = images.clone(), labels.clone()
+    def _record(self, inputs: Inputs, targets: Tensor) -> _RecordedStep | None:
+        inputs, targets = tuple(values.clone() for values in inputs), targets.clone()
         try:
-            replay = self._recorder.record(lambda: self._work(images, labels))
+            replay = self._recorder.record(lambda: self._work(inputs, targets))
         except RuntimeError as error:  # PyTorch has no narrower class for it
             self._can_record = False
             self._log(f"training steps are not recorded as CUDA graphs: {error}")
             return None
         gradients = tuple((parameter, parameter.grad) for parameter in self._parameters)
         present = tuple((parameter, gradient) for parameter, gradient in gradients if gradient is not None)
-        return _RecordedStep(images, labels, replay, present)
+        return _RecordedStep(inputs, targets, replay, present)
 
     @staticmethod
-    def _replay(step: _RecordedStep, images: Tensor, labels: Tensor) -> None:
-        step.images.copy_(images)
-        step.labels.copy_(labels)
+    def _replay(step: _RecordedStep, inputs: Inputs, targets: Tensor) -> None:
+        for place, values in zip(step.inputs, inputs, strict=True):
+            place.copy_(values)
+        step.targets.copy_(targets)
         step.replay()
         for parameter, gradient in step.gradients:
             parameter.grad = gradient

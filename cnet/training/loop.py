@@ -14,13 +14,14 @@ from cnet.errors import TrainingError
 from cnet.methods.losses.compressibility import compressibility
 from cnet.observer import Observer, check_stop
 from cnet.training.applied_method import AppliedMethod
-from cnet.training.batches import ImageSplit, batch_count, epoch_generator, random_batches
+from cnet.training.batches import batch_count, epoch_generator, random_batches
 from cnet.training.constraints import WeightConstraint
 from cnet.training.cuda_graphs import StepRunner
+from cnet.training.device_splits import DeviceSplit, Inputs
+from cnet.training.objectives import Objective
 from cnet.training.optimizers import learning_rate, make_optimizer, set_learning_rate
 from cnet.training.saved_state import SavedState, load_state, save_state
 from cnet.training.stage import TrainingStage
-from cnet.training.tasks import Task
 
 OnFraction = Callable[[float], None]
 _FINITE_CHECK_INTERVAL = 64  # in batches; each check waits for the device
@@ -32,23 +33,23 @@ class TrainingLoop:
 
     Attributes:
         module: the network, float32, on the device; changed in place.
-        images: the training split.
+        split: the training split.
         stage: what to do.
         observer: receives each epoch, and is asked before each batch whether to stop.
         constraint: restricts how the weights move.
         method: the stage's method, applied to the module.
-        task: what the network learns.
+        objective: what the network learns.
         run_step: runs the forward and the backward pass of a step on the device.
 
     """
 
     module: nn.Module
-    images: ImageSplit
+    split: DeviceSplit
     stage: TrainingStage
     observer: Observer
     constraint: WeightConstraint
     method: AppliedMethod
-    task: Task
+    objective: Objective
     run_step: StepRunner
 
     def run(self, identity: str, on_fraction: OnFraction) -> None:
@@ -77,22 +78,22 @@ class TrainingLoop:
 
     def begin_epoch(self, epoch: int) -> EpochTotals:
         """Prepare for the steps of an epoch, counted from 0; return the totals that the steps add to."""
-        totals = EpochTotals(self.images.x.device)
+        totals = EpochTotals(self.split.device)
         self.run_step.begin_epoch(partial(self._compute_gradients, totals))
         self.method.begin_epoch(epoch)
         self.constraint.begin_epoch()
         self.module.train()
         return totals
 
-    def step(self, images: Tensor, labels: Tensor) -> None:
+    def step(self, inputs: Inputs, targets: Tensor) -> None:
         """Train on one batch.
 
         Args:
-            images: scaled images, shape (batch, channels, height, width), float32.
-            labels: shape (batch,), int64.
+            inputs: what the network takes in, scaled, each of shape (batch, ...).
+            targets: shape (batch, ...).
 
         """
-        self.run_step(images, labels)
+        self.run_step(inputs, targets)
         self.constraint.before_step()
         self._optimizer.step()
         self.method.after_step()
@@ -125,29 +126,30 @@ class TrainingLoop:
 
     def _run_epoch(self, epoch: int, on_fraction: OnFraction) -> None:
         training = self.stage.training
-        count = batch_count(len(self.images), training.batch_size)
+        count = batch_count(self.split, training.batch_size)
         totals = self.begin_epoch(epoch)
         generator = epoch_generator(training.seed, self.stage.name, epoch)
-        batches = random_batches(self.images, training.batch_size, training.augment, generator)
-        for index, (images, labels) in enumerate(batches):
+        batches = random_batches(self.split, training.batch_size, training.augment, generator)
+        for index, (inputs, targets) in enumerate(batches):
             check_stop(self.observer)
             set_learning_rate(self._optimizer, learning_rate(training, epoch, index / count))
             self.method.advance(index / count)
             self.constraint.advance((epoch + index / count) / training.epochs)
-            self.step(images, labels)
+            self.step(inputs, targets)
             if index % _FINITE_CHECK_INTERVAL == _FINITE_CHECK_INTERVAL - 1:
                 self._check_finite(epoch, totals.loss)
             on_fraction((epoch + (index + 1) / count) / training.epochs)
         self._check_finite(epoch, totals.loss, *self._largest_magnitudes())
         self._report(epoch, totals)
 
-    def _compute_gradients(self, totals: EpochTotals, images: Tensor, labels: Tensor) -> None:
+    def _compute_gradients(self, totals: EpochTotals, inputs: Inputs, targets: Tensor) -> None:
         half = self.stage.training.precision == "bfloat16"
-        with torch.autocast(images.device.type, torch.bfloat16, enabled=half):
-            outputs = self.method.forward(images)
-        task_loss = self.task.loss(images, outputs.float(), labels)
+        with torch.autocast(targets.device.type, torch.bfloat16, enabled=half):
+            outputs = self.method.forward(inputs)
+        task_loss = self.objective.loss(inputs, outputs.float(), targets)
         self._optimizer.zero_grad(set_to_none=True)
-        totals.add(self.method.backward(task_loss), outputs, labels)
+        loss = self.method.backward(task_loss)
+        totals.add(loss, len(targets), self.objective.task.training_total(outputs.detach(), targets))
 
     def _largest_magnitudes(self) -> list[Tensor]:
         """The largest magnitude in each tensor of the module, a scalar that is finite only where the tensor is."""
@@ -163,14 +165,15 @@ class TrainingLoop:
             )
 
     def _report(self, epoch: int, totals: EpochTotals) -> None:
-        loss, accuracy = totals.means(len(self.images))
+        loss, score = totals.means()
         values = {
             "phase": self.stage.name,
             "epoch": epoch + 1,
             "epochs": self.stage.training.epochs,
             "loss": loss,
-            "train_accuracy": accuracy,
         }
+        if self.objective.task.training_metric is not None:
+            values[self.objective.task.training_metric] = score
         strength = self.method.strength()
         if strength is not None:
             values["lambda"] = strength
@@ -190,20 +193,24 @@ class EpochTotals:
 
     def __init__(self, device: torch.device) -> None:
         self.loss = torch.zeros((), dtype=torch.float64, device=device)
-        self._correct = torch.zeros((), dtype=torch.int64, device=device)
+        self._score = torch.zeros((), dtype=torch.float64, device=device)
+        self._samples = torch.zeros((), dtype=torch.int64, device=device)
 
-    def add(self, loss: Tensor, outputs: Tensor, labels: Tensor) -> None:
+    def add(self, loss: Tensor, samples: int, score: Tensor | None) -> None:
         """Add one batch.
 
         Args:
-            loss: mean loss of the batch, a scalar without graph.
-            outputs: shape (batch, outputs).
-            labels: shape (batch,), int64.
+            loss: mean loss of the batch, shape (), without graph.
+            samples: number of samples of the batch.
+            score: the task's ``training_total`` of the batch, shape (); None: the task has none.
 
         """
-        self.loss += loss * len(labels)
-        self._correct += (outputs.detach().argmax(1) == labels).sum()
+        self.loss += loss * samples
+        self._samples += samples
+        if score is not None:
+            self._score += score
 
-    def means(self, images: int) -> tuple[float, float]:
-        """Mean loss, and accuracy in percent, over an epoch of so many images."""
-        return self.loss.item() / images, 100 * self._correct.item() / images
+    def means(self) -> tuple[float, float]:
+        """Mean loss, and mean score times 100, over the samples of an epoch."""
+        samples = max(int(self._samples.item()), 1)
+        return self.loss.item() / samples, 100 * self._score.item() / samples

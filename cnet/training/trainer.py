@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 
-import numpy as np
-import torch
-
 from cnet import arrays
-from cnet.data import Dataset
-from cnet.errors import DatasetError, TrainingError
-from cnet.observer import Observer, SilentObserver
+from cnet.errors import TrainingError
 from cnet.parts.capabilities import needs_curvature
-from cnet.prune import Curvature
 from cnet.symbols import Symbols
 from cnet.training.applied_method import AppliedMethod
-from cnet.training.batches import ImageSplit, load_images
-from cnet.training.config import Preprocess, Training
+from cnet.training.config import Preprocess
 from cnet.training.constraints import FixedMask, FrozenWeights, GrowingMask, SharedCentroids, WeightConstraint
 from cnet.training.constraints.centroids import sorted_symbols, symbols_digest
-from cnet.training.cuda_graphs import GraphRecorderFactory, StepRunner, cuda_graph_recorder, make_step_runner
-from cnet.training.device import choose_device, deterministic_numerics, report_out_of_memory
+from cnet.training.cuda_graphs import StepRunner, make_step_runner
+from cnet.training.device import deterministic_numerics, report_out_of_memory
+from cnet.training.evaluator import NetworkEvaluator
 from cnet.training.loop import OnFraction, TrainingLoop
-from cnet.training.measurements.batch_norm import measure_statistics, merge_statistics
-from cnet.training.measurements.curvature import fisher_diagonal
-from cnet.training.measurements.evaluation import Evaluation, evaluate_network, mean_loss
-from cnet.training.networks.builder import NetworkBuilder
-from cnet.training.networks.loaded import LoadedNetwork, build_for, fresh_weights
+from cnet.training.measurements.evaluation import mean_loss
+from cnet.training.networks.loaded import LoadedNetwork, fresh_weights
+from cnet.training.objectives import DistilledObjective, Objective
 from cnet.training.stage import Mask, TrainingStage
-from cnet.training.tasks import Classification, DistilledClassification, Task
-from cnet.weights import Selection, Weights
+from cnet.weights import Weights
 
 
 def _ignore_fraction(fraction: float) -> None:
@@ -39,32 +30,14 @@ def _ignore_fraction(fraction: float) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Trainer:
+class Trainer(NetworkEvaluator):
     """Trains and evaluates one network on one data set.
 
-    The data set is copied to the device once, at its first use. Each call builds the network once, and the network of a
-    teacher once more. The same weights, stage and seed give the same result on one kind of machine, whether or not the
-    stage was interrupted and resumed. Weights of any element type are trained as float32 and returned in their own
-    types.
-
-    Attributes:
-        network: builds the network.
-        dataset: images to train on and to evaluate on.
-        training: device, precision, and batch size of evaluation.
-        preprocess: scaling of the images; None leaves them as they are.
-        selection: which tensors of a fresh network are compressible.
-        observer: receives each epoch, and is asked before each batch whether to stop.
-        graph_recorder: makes what records training steps, where the method allows it; by default CUDA graphs on a GPU.
+    Each call builds the network once, and the network of a teacher once more. The same weights, stage and seed give the
+    same result on one kind of machine, whether or not the stage was interrupted and resumed. Weights of any element
+    type are trained as float32 and returned in their own types.
 
     """
-
-    network: NetworkBuilder
-    dataset: Dataset
-    training: Training = field(default_factory=Training)
-    preprocess: Preprocess | None = None
-    selection: Selection = field(default_factory=Selection)
-    observer: Observer = field(default_factory=SilentObserver)
-    graph_recorder: GraphRecorderFactory = cuda_graph_recorder
 
     def initial(self, seed: int) -> Weights:
         """Random weights to train from scratch, all tensors of the network, float32. Raises as ``fresh_weights``."""
@@ -101,9 +74,9 @@ class Trainer:
         """Trained centroids, and weights in which all that is not compressible is trained; mask and labels stay.
 
         With ``freeze_centroids`` the centroids stay too: they are a grid that the quantizer or the encoder relies on.
-        The result is never worse on the training images than the input: of the two, the one with the lower loss is
-        returned. Centroids are returned ascending and distinct; centroids that became equal are merged. Without labels
-        or epochs, the weights are only set to the values of ``symbols``.
+        The result is never worse on the validation split (without one on the training split) than the input: of the
+        two, the one with the lower loss is returned. Centroids are returned ascending and distinct; centroids that
+        became equal are merged. Without labels or epochs, the weights are only set to the values of ``symbols``.
 
         Args:
             weights: names, types, and the tensors that are not compressible; w_net is taken from ``symbols``.
@@ -135,48 +108,12 @@ class Trainer:
             self.observer.log(f"{stage.name}: no lower loss was found; weights and centroids stay as they were")
         return better or (weights, symbols)
 
-    def evaluate(self, weights: Weights) -> Evaluation:
-        """Accuracy in percent and mean loss on the test images, in float32.
-
-        Raises: as ``train``; TrainingError (``not_finite``) if an output is infinite or NaN.
-        """
-        with deterministic_numerics(), report_out_of_memory():
-            module = self.load(weights).module
-            return evaluate_network(module, self._images[1], self._evaluation_batch_size, self.observer)
-
-    def curvature(self, weights: Weights) -> Curvature:
-        """Diagonal of the Fisher information, shape (n,), float64, in the order of w_net.
-
-        Raises: as ``train``, without ``diverged``; TrainingError (``not_finite``) if an output is infinite or NaN.
-        """
-        with deterministic_numerics(), report_out_of_memory():
-            return self._curvature(self.load(weights))
-
-    def with_batch_norm_measured(self, weights: Weights) -> Weights:
-        """The same weights with the statistics of batch normalization measured again on training images.
-
-        Raises: as ``train``, without ``diverged``.
-        """
-        with deterministic_numerics(), report_out_of_memory():
-            return self._measured(self.load(weights), weights)
-
-    def with_batch_norm_merged(self, weights: Weights) -> Weights:
-        """The same function with the statistics of batch normalization merged into its scale and shift."""
-        return merge_statistics(weights, build_for(self.network, weights))
-
-    def load(self, weights: Weights) -> LoadedNetwork:
-        """Build the network on the device and load ``weights``.
-
-        Raises: as ``train``, without ``diverged``.
-        """
-        return LoadedNetwork(self.network, weights, self.device, self.training.precision)
-
     def loop(
         self,
         network: LoadedNetwork,
         stage: TrainingStage,
         constraint: WeightConstraint | None = None,
-        task: Task | None = None,
+        objective: Objective | None = None,
     ) -> TrainingLoop:
         """The loop that trains a loaded network for one stage.
 
@@ -184,18 +121,14 @@ class Trainer:
             network: trained in place.
             stage: what to do.
             constraint: restricts how the weights move; None restricts nothing.
-            task: what the network learns; None takes it from the stage.
+            objective: what the network learns; None takes it from the stage.
 
         """
         method = AppliedMethod(stage, network.module, network.compressible_parameters())
         runner = self._step_runner(network, method, stage)
-        constraint, task = constraint or WeightConstraint(), task or self._task(stage)
-        return TrainingLoop(network.module, self._images[0], stage, self.observer, constraint, method, task, runner)
-
-    @cached_property
-    def device(self) -> torch.device:
-        """The device on which networks are trained and evaluated."""
-        return choose_device(self.training.device)
+        constraint, objective = constraint or WeightConstraint(), objective or self._objective(stage)
+        split = self._splits["train"]
+        return TrainingLoop(network.module, split, stage, self.observer, constraint, method, objective, runner)
 
     def _trained(
         self, network: LoadedNetwork, weights: Weights, stage: TrainingStage, on_fraction: OnFraction
@@ -220,20 +153,22 @@ class Trainer:
     def _better_centroids(
         self, network: LoadedNetwork, weights: Weights, symbols: Symbols, stage: TrainingStage, on_fraction: OnFraction
     ) -> tuple[Weights, Symbols] | None:
-        """Trained weights and symbols; None where their loss on the training images is not lower."""
-        task, tensors = self._task(stage), network.compressible_tensors()
+        """Trained weights and symbols; None where their loss on the split for choices is not lower."""
+        objective, tensors = self._objective(stage), network.compressible_tensors()
         shared = None if stage.freeze_centroids else SharedCentroids(tensors, symbols)
-        loop = self.loop(network, stage, shared or FrozenWeights(tensors), task)
+        loop = self.loop(network, stage, shared or FrozenWeights(tensors), objective)
         loop.run(stage.identity(self._identity, weights.digest(), symbols_digest(symbols)), on_fraction)
         moved = sorted_symbols(symbols, shared.centroids()) if shared else symbols
         trained = network.to_weights(weights).with_vector(moved.vector())
         trained = self._remeasured(network, trained, stage)
-        better = self._training_loss(network, trained, task) < self._training_loss(network, weights, task)
+        better = self._choice_loss(network, trained, objective) < self._choice_loss(network, weights, objective)
         return (trained, moved) if better else None
 
-    def _training_loss(self, network: LoadedNetwork, weights: Weights, task: Task) -> float:
+    def _choice_loss(self, network: LoadedNetwork, weights: Weights, objective: Objective) -> float:
+        """The loss on the validation split; without one on the training split, since test data decide nothing."""
         network.load(weights)
-        return mean_loss(network.module, self._images[0], self._evaluation_batch_size, self.observer, task)
+        split = self._splits.get("validation", self._splits["train"])
+        return mean_loss(network.module, split, self._evaluation_batch_size, self.observer, objective)
 
     def _remeasured(self, network: LoadedNetwork, weights: Weights, stage: TrainingStage) -> Weights:
         """``weights`` with batch normalization measured again where the stage asks for it."""
@@ -242,53 +177,28 @@ class Trainer:
         network.load(weights)
         return self._measured(network, weights)
 
-    def _measured(self, network: LoadedNetwork, weights: Weights) -> Weights:
-        """``weights``, which ``network`` holds, with batch normalization measured again."""
-        if not measure_statistics(network.module, self._images[0], self._small_batch_size, self.observer):
-            return weights
-        compressible = {name: weights[name].data for name in weights.compressible}
-        return network.to_weights(weights).with_arrays(compressible)
-
-    def _curvature(self, network: LoadedNetwork) -> Curvature:
-        parts = fisher_diagonal(network.module, network.compressible_tensors(), self._images[0], self.observer)
-        return torch.cat([part.reshape(-1) for part in parts]).cpu().numpy() if parts else np.zeros(0)
-
     def _step_runner(self, network: LoadedNetwork, method: AppliedMethod, stage: TrainingStage) -> StepRunner:
         parameters = (*network.module.parameters(), *method.parameters())
         recorder = self.graph_recorder(self.device, parameters) if method.recordable else None
         return make_step_runner(recorder, parameters, lambda text: self.observer.log(f"{stage.name}: {text}"))
 
-    def _task(self, stage: TrainingStage) -> Task:
+    def _objective(self, stage: TrainingStage) -> Objective:
         given = stage.distillation
         if given is None:
-            return Classification()
-        return DistilledClassification(self.load(given.teacher).module, given.settings)
-
-    @property
-    def _small_batch_size(self) -> int:
-        return min(max(self.training.batch_size, 32), 256)
-
-    @property
-    def _evaluation_batch_size(self) -> int:
-        """Images in a batch of an evaluation: more on a GPU, where a small network waits for launches."""
-        return self._small_batch_size * (4 if self.device.type == "cuda" else 1)
-
-    @cached_property
-    def _images(self) -> tuple[ImageSplit, ImageSplit]:
-        if self.network.input_shapes != (self.dataset.input_shape,):
-            raise DatasetError(
-                f"data set: it has one input of shape {self.dataset.input_shape}, but {self.network.name} takes "
-                f"{self.network.input_shapes}. Use the data set that the network was made for.",
-                code="wrong_input_shape",
-            )
-        return load_images(self.dataset, self.preprocess or Preprocess(), self.device)
+            return Objective(self.task)
+        return DistilledObjective(self.task, self.load(given.teacher).module, given.settings)
 
     @cached_property
     def _identity(self) -> str:
-        """SHA-256, hex, of network, scaling and training images."""
-        settings = (self.network.identity, (self.preprocess or Preprocess()).model_dump_json())
-        images = arrays.digest((self.dataset.train.input, self.dataset.train.labels))
-        return hashlib.sha256(repr((*settings, images)).encode()).hexdigest()
+        """SHA-256, hex, of network, task, scaling, and training and validation samples."""
+        settings = (
+            self.network.identity,
+            self.task.model_dump_json(),
+            (self.preprocess or Preprocess()).model_dump_json(),
+        )
+        splits = [split for split in (self.dataset.train, self.dataset.validation) if split is not None]
+        samples = arrays.digest(values for split in splits for values in split.arrays())
+        return hashlib.sha256(repr((*settings, samples)).encode()).hexdigest()
 
 
 def _masked(weights: Weights, mask: Mask) -> Weights:

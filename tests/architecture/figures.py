@@ -2,56 +2,48 @@
 
 from __future__ import annotations
 
-import ast
-import re
 import sys
 from pathlib import Path
 from statistics import median
 
-ROOT = Path(__file__).parents[2]
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+from tests.architecture.source_tree import (
+    Definition,
+    Function,
+    array_arguments,
+    array_types,
+    definitions,
+    states_shapes,
+)
+from tests.repository import PACKAGES, ROOT, modules
+
+_COLUMNS = ("package", "modules", "most a folder", "lines", "module", "functions", "function", "docstring", "shapes")
 
 
 def main(root: Path) -> None:
-    """One row for each of the three packages."""
-    print(
-        "package  modules  most in a folder  lines  median/longest  functions  median/longest  docstring words  shapes"
-    )
-    for package in ("cnet", "app", "worker"):
-        paths = [path for path in sorted((root / package).rglob("*.py")) if "versions" not in path.parts]
-        trees = {path: ast.parse(path.read_text()) for path in paths}
-        own = [path for path in paths if path.name != "__init__.py"]
-        lengths = [len(path.read_text().splitlines()) for path in own]
-        functions = [node for tree in trees.values() for node in ast.walk(tree) if isinstance(node, Function)]
-        sizes = [(node.end_lineno or 0) - node.lineno + 1 for node in functions]
-        words = [len((ast.get_docstring(node) or "").split()) for node in functions]
-        arrays = [node for node in functions if takes_arrays(node) and not node.name.startswith("_")]
-        shaped = sum(states_shape(node) for node in arrays)
-        most = max(sum(path.parent == folder for path in own) for folder in {path.parent for path in own})
-        print(
-            f"{package:7}  {len(own):7}  {most:16}  {sum(lengths):5}  {median(lengths):6.0f}/{max(lengths):<7}"
-            f"  {len(functions):9}  {median(sizes):6.0f}/{max(sizes):<7}  {median(words):15.0f}  {shaped}/{len(arrays)}"
-        )
+    """Print one row for each package; median and maximum of lines, median words of a docstring, shapes stated."""
+    print("".join(f"{column:>15}" for column in _COLUMNS))
+    for package in PACKAGES:
+        print("".join(f"{cell:>15}" for cell in _row(package, root)))
 
 
-def takes_arrays(node: Function) -> bool:
-    """Whether a parameter of the function is annotated as a NumPy array or a tensor."""
-    arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-    return any(
-        a.annotation and re.search(r"NDArray|ndarray|\bTensor\b|Vector\b", ast.unparse(a.annotation)) for a in arguments
-    )
+def _row(package: str, root: Path) -> list[str]:
+    own = [path for path in modules(root) if path.is_relative_to(root / package) and path.name != "__init__.py"]
+    lengths = [len(path.read_text().splitlines()) for path in own]
+    functions = [one for one in definitions(root) if isinstance(one.node, Function) and one.path in set(own)]
+    sizes = [(one.node.end_lineno or 0) - one.node.lineno + 1 for one in functions if isinstance(one.node, Function)]
+    words = [len(one.docstring.split()) for one in functions if one.docstring]
+    arrays = [one for one in functions if one.is_public and array_arguments(one, array_types(root))]
+    most = max(sum(path.parent == folder for path in own) for folder in {path.parent for path in own})
+    shaped = sum(map(_has_shapes, arrays))
+    return [
+        *(package, str(len(own)), str(most), str(sum(lengths)), f"{median(lengths):.0f}/{max(lengths)}"),
+        *(str(len(functions)), f"{median(sizes):.0f}/{max(sizes)}", f"{median(words):.0f}", f"{shaped}/{len(arrays)}"),
+    ]
 
 
-def states_shape(node: Function) -> bool:
-    """Whether the docstring of the function says what shape an array has."""
-    return bool(
-        re.search(
-            r"\bshape|\(n,|\(\w+, \w+\)|one-dimensional|any shape|same length|vector",
-            ast.get_docstring(node) or "",
-            re.I,
-        )
-    )
+def _has_shapes(definition: Definition) -> bool:
+    return states_shapes(definition.docstring)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT)
+    main(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT)

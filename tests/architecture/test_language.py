@@ -79,6 +79,7 @@ REMEDIES = (
         "Number",
         "Omit",
         "Open",
+        "Pack",
         "Pass",
         "Put",
         "Quantize",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, Field
 
@@ -40,6 +40,13 @@ class Dataset(BaseModel):
     dtype: str = Field(description="Element type of the first input, such as `uint8`.")
     inputs: list[InputArray] = Field(description="The inputs, in their order.")
     targets: TargetArray | None = Field(description="The targets; null where the samples have none.")
+    layout: Literal["channels_first", "channels_last"] | None = Field(
+        description="Where the file had the channels of its images, which are stored with the channels first; null "
+        "where it has no images, or grey ones without an axis of channels."
+    )
+    class_names: list[str] | None = Field(
+        description="Names of the classes by label, where the file has them, such as the folders of images."
+    )
     sha256: str = Field(description="SHA-256 of the uploaded file, 64 hex digits.")
     size_bytes: int = Field(description="Size of the uploaded file in bytes.")
     warnings: list[Warning] = Field(description="What to know about the file.")
@@ -49,7 +56,7 @@ class Dataset(BaseModel):
     @classmethod
     def of(cls, stored: UploadedFile) -> Self:
         """The JSON of a stored data set."""
-        shown = ("format", "splits", "input_shape", "classes", "dtype", "inputs", "targets", "warnings")
+        shown = ("format", "splits", "input_shape", "classes", "dtype", "inputs", "targets", "layout", "class_names")
         return cls(
             id=stored.id,
             filename=stored.filename,
@@ -57,7 +64,7 @@ class Dataset(BaseModel):
             size_bytes=stored.size_bytes,
             created_at=rfc3339(stored.created_at),
             expires_at=rfc3339(stored.expires_at),
-            **{name: stored.manifest[name] for name in shown},
+            **{name: stored.manifest[name] for name in (*shown, "warnings")},
         )
 
 

@@ -1,100 +1,139 @@
-"""Npz files of images and labels.
+"""Npz files of arrays whose first axis counts the samples.
 
-Arrays: ``x_train, y_train, x_test, y_test``; or ``x, y``, of which a fifth becomes the test set.
+``x_train, y_train, x_test, y_test``, or ``x, y``, of which a fifth becomes the test set. Several inputs are
+``inputs_train.NAME`` and ``inputs_test.NAME``, or ``inputs.NAME``, in the order of the file. The targets may be
+missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from cnet.data.dataset import Dataset
-from cnet.data.dataset_format import DATASET_FORMATS, DatasetFormat
-from cnet.data.labelled_images import (
-    Images,
-    Labels,
-    NamedArray,
-    check_image_array,
-    check_label_array,
-    join_sets,
-    labelled_images,
-    split_set,
-)
+from cnet.data.dataset import DEFAULT_INPUT, Array, Split
+from cnet.data.dataset_file import DatasetFile
+from cnet.data.dataset_format import DATASET_FORMATS, DatasetContents, DatasetFormat, Layout
+from cnet.data.input_arrays import NamedArray, are_images, check_input_array, read_images, read_plain_input
+from cnet.data.splitting import checked_split, join_splits, split_off_test
+from cnet.data.target_arrays import check_target_array, read_targets
 from cnet.errors import DatasetError
-from cnet.formats import Limits, MappedFile, Notice
+from cnet.formats import Notice
 from cnet.formats.npz import has_only_arrays
 from cnet.formats.parsing.npy_arrays import NpyArray, read_npy_header
 from cnet.formats.parsing.quoting import quoted_list
-from cnet.formats.parsing.zip_archive import ZipArchive, is_zip
+from cnet.formats.parsing.zip_archive import ZipArchive
 
-_TWO_SETS = ("x_train", "y_train", "x_test", "y_test")
-_ONE_SET = ("x", "y")
+_HOW = "Save x_train, y_train, x_test and y_test, or x and y; several inputs are inputs.NAME; y may be missing."
 
 
 @DATASET_FORMATS.register("npz")
 class NpzDataset(DatasetFormat):
-    """NumPy's archive of arrays, with images and labels."""
+    """NumPy's archive of arrays: inputs, and targets where there are any."""
 
-    summary: ClassVar[str] = "NumPy's npz with x_train, y_train, x_test and y_test, or with x and y."
+    summary: ClassVar[str] = "NumPy's npz with x_train, y_train, x_test and y_test, or with x and y; inputs.NAME."
     source: ClassVar[str] = "https://numpy.org/doc/stable/reference/generated/numpy.savez.html"
 
     name: Literal["npz"] = "npz"
 
-    def recognizes(self, file: MappedFile) -> bool:
-        """Whether a file begins as a zip archive does."""
-        return is_zip(file)
+    def recognizes(self, file: DatasetFile) -> bool:
+        """Whether a file is a zip archive of arrays and nothing else."""
+        return isinstance(file.archive, ZipArchive) and has_only_arrays(file.archive)
 
-    def read(self, file: MappedFile, limits: Limits) -> tuple[Dataset, tuple[Notice, ...]]:
-        """Images and labels.
+    def read(self, file: DatasetFile) -> DatasetContents:
+        """The samples.
 
         Raises:
-            DatasetError: ``corrupt``, ``missing_arrays``, ``length_mismatch``, ``bad_shape``, ``bad_labels``,
-                ``not_finite``, ``too_large``, ``unsafe_archive``.
+            DatasetError: ``missing_arrays``, ``length_mismatch``, ``bad_shape``, ``bad_labels``, ``not_finite``,
+                ``too_large``, ``unsafe_archive``.
             CheckpointError: the archive is damaged.
         """
-        arrays, notices = _arrays(file, limits)
-        if "x" in arrays:
-            return split_set(*_read_set(arrays["x"], arrays["y"], notices), notices), tuple(notices)
-        train = _read_set(arrays["x_train"], arrays["y_train"], notices)
-        test = _read_set(arrays["x_test"], arrays["y_test"], notices)
-        return join_sets(train, test), tuple(notices)
+        if not isinstance(file.archive, ZipArchive):
+            raise DatasetError("the file is not an npz archive. Save the arrays with numpy.savez.", code="corrupt")
+        names = _array_names(file.archive)
+        splits = _splits(names)
+        arrays = {name: read_npy_header(file.archive, f"{name}.npy") for split in splits for name in split.arrays}
+        file.check_claim(sum(one.elements for one in arrays.values()), sum(one.nbytes for one in arrays.values()))
+        ignored = [name for name in names if name not in arrays]
+        detail = f"arrays that are not part of the data set were left out: {quoted_list(ignored)}"
+        notices = [Notice("ignored_arrays", detail)] if ignored else []
+        for split in splits:
+            _check_headers(split, arrays)
+        loaded = [_load(split, arrays, notices) for split in splits]
+        layouts = [layout for _, layout in loaded]
+        samples = [split for split, _ in loaded]
+        dataset = join_splits(*samples) if len(samples) == 2 else split_off_test(samples[0], notices)
+        return DatasetContents(dataset, tuple(notices), layouts[0])
 
 
-def _read_set(x: NpyArray, y: NpyArray, notices: list[Notice]) -> tuple[Images, Labels]:
-    check_image_array(x.name, x.dtype, x.shape)
-    check_label_array(y.name, y.dtype, y.shape)
-    return labelled_images(NamedArray(x.name, x.load()), NamedArray(y.name, y.load()), notices)
+@dataclass(frozen=True)
+class _SplitArrays:
+    """Names of the arrays of one split: of each input, and of the targets where there are any."""
+
+    inputs: dict[str, str]
+    targets: str | None
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        return (*self.inputs.values(), *(() if self.targets is None else (self.targets,)))
 
 
-def _arrays(file: MappedFile, limits: Limits) -> tuple[Mapping[str, NpyArray], list[Notice]]:
-    """The headers of the arrays that make up the data set, by name."""
-    if not is_zip(file):
-        raise DatasetError("the file is not an npz archive. Save the arrays with numpy.savez.", code="corrupt")
-    archive = ZipArchive(file, limits)
-    names = [name.removesuffix(".npy") for name in archive.names]
-    paths = [name for name in archive.names if "/" in name or "\\" in name or name.startswith("..")]
+def _array_names(archive: ZipArchive) -> list[str]:
+    paths = [name for name in archive.names if "/" in name]
     if paths:
         raise DatasetError(
             f"the archive holds paths ({quoted_list(paths)}) and not only arrays. Save the arrays with numpy.savez.",
             code="unsafe_archive",
         )
-    wanted = _TWO_SETS if set(_TWO_SETS) <= set(names) else _ONE_SET
-    missing = [name for name in wanted if f"{name}.npy" not in archive]
-    if missing or not has_only_arrays(archive):
-        raise DatasetError(
-            f"the archive has {quoted_list(names) or 'no arrays'}. "
-            "Save x_train, y_train, x_test and y_test, or x and y.",
-            code="missing_arrays",
-        )
-    arrays = {name: read_npy_header(archive, f"{name}.npy") for name in wanted}
-    elements = sum(array.elements for array in arrays.values())
-    nbytes, allowed = sum(array.nbytes for array in arrays.values()), limits.decoded_bytes(file.size)
-    if elements > limits.elements or nbytes > allowed:
-        raise DatasetError(
-            f"the arrays have {elements} elements in {nbytes} bytes, and at most {limits.elements} elements in "
-            f"{allowed} bytes are accepted. Make the data set smaller.",
-            code="too_large",
-        )
-    ignored = [name for name in names if name not in wanted]
-    detail = f"arrays that are not part of the data set were left out: {quoted_list(ignored)}"
-    return arrays, [Notice("ignored_arrays", detail)] if ignored else []
+    return [name.removesuffix(".npy") for name in archive.names]
+
+
+def _splits(names: list[str]) -> tuple[_SplitArrays, ...]:
+    """The names of the arrays of training and test set, or of one set of samples."""
+    train, test, one = (_split(names, suffix) for suffix in ("_train", "_test", ""))
+    if train.inputs and test.inputs:
+        if (train.targets is None) != (test.targets is None):
+            raise _missing(names, "only one of the two sets has targets")
+        return train, test
+    if one.inputs:
+        return (one,)
+    missing = "there is no training set" if test.inputs else "there is no test set"
+    raise _missing(names, missing if train.inputs or test.inputs else "there are no inputs")
+
+
+def _split(names: list[str], suffix: str) -> _SplitArrays:
+    prefix = f"inputs{suffix}."
+    inputs = {name.removeprefix(prefix): name for name in names if name.startswith(prefix) and name != prefix}
+    if f"x{suffix}" in names:
+        if inputs:
+            raise _missing(names, f"there are both x{suffix} and {prefix}NAME")
+        inputs = {DEFAULT_INPUT: f"x{suffix}"}
+    return _SplitArrays(inputs, f"y{suffix}" if f"y{suffix}" in names else None)
+
+
+def _missing(names: list[str], fault: str) -> DatasetError:
+    return DatasetError(
+        f"the archive has {quoted_list(names) or 'no arrays'}: {fault}. {_HOW}",
+        code="missing_arrays",
+    )
+
+
+def _check_headers(split: _SplitArrays, arrays: dict[str, NpyArray]) -> None:
+    for name in split.inputs.values():
+        check_input_array(name, arrays[name].dtype, arrays[name].shape)
+    if split.targets is not None:
+        check_target_array(split.targets, arrays[split.targets].dtype, arrays[split.targets].shape)
+
+
+def _load(split: _SplitArrays, arrays: dict[str, NpyArray], notices: list[Notice]) -> tuple[Split, Layout | None]:
+    inputs: dict[str, Array] = {}
+    layout: Layout | None = None
+    for name, array_name in split.inputs.items():
+        array = NamedArray(array_name, arrays[array_name].load())
+        if "." not in array_name and are_images(array.values.shape):
+            inputs[name], layout = read_images(array, notices)
+        else:
+            inputs[name] = read_plain_input(array, notices)
+    targets = None
+    if split.targets is not None:
+        targets = read_targets(NamedArray(split.targets, arrays[split.targets].load()), notices)
+    return checked_split(Split(inputs, targets), " and ".join(split.arrays)), layout

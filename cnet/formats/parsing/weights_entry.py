@@ -95,7 +95,7 @@ def choose_entry(root: object, weights_key: str | None) -> tuple[WeightsEntry, l
     if not all(_equal_entries(first, other) for other in others):
         raise CheckpointError(
             f"several entries hold different weights: {quoted_list(c.key or '(top level)' for c in candidates)}. "
-            "Choose one with weights_key.",
+            "Choose one with weights_key (`--weights-key` on the command line).",
             code="ambiguous_weights",
         )
     _refuse_packed_tensors(first.others)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import struct
 import zipfile
 import zlib
@@ -69,6 +70,12 @@ class ZipArchive:
         """Names of the members that are not stored as they are."""
         return tuple(name for name, one in self._members.items() if one.compress_type != zipfile.ZIP_STORED)
 
+    @property
+    def special(self) -> tuple[str, ...]:
+        """Names of the members that are marked as links, devices or anything else than regular files."""
+        modes = ((name, stat.S_IFMT(one.external_attr >> 16)) for name, one in self._members.items())
+        return tuple(name for name, mode in modes if mode not in (0, stat.S_IFREG))
+
     def __contains__(self, name: str) -> bool:
         return name in self._members
 
@@ -100,7 +107,7 @@ class ZipArchive:
             if member.file_size > self._largest:
                 raise CheckpointError(
                     f"record {quoted(name)}: it inflates to {member.file_size} bytes, and at most {self._largest} are "
-                    "accepted. Save the checkpoint uncompressed.",
+                    "accepted. Save it uncompressed.",
                     code="too_many_elements",
                 )
             data = _inflate(stored, member, member.file_size + 1)  # one byte more shows that the stated size is wrong
@@ -150,7 +157,7 @@ def _directory(file: MappedFile) -> list[zipfile.ZipInfo]:
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
         raise CheckpointError(
-            f"the archive has two records of the same name: {quoted_list(twice)}. Save each tensor once.",
+            f"the archive has two records of the same name: {quoted_list(twice)}. Save each of them once.",
             code="duplicate_name",
         )
     return members

@@ -10,14 +10,15 @@ from torch import nn
 
 from cnet import dtypes
 from cnet.observer import Observer, check_stop
-from cnet.training.batches import ImageSplit, epoch_generator, random_batches
+from cnet.training.batches import epoch_generator, random_batches
 from cnet.training.config import Augment
+from cnet.training.device_splits import DeviceSplit
 from cnet.weights import Weights
 
 _MAX_BATCHES = 64
 
 
-def measure_statistics(module: nn.Module, images: ImageSplit, batch_size: int, observer: Observer) -> bool:
+def measure_statistics(module: nn.Module, split: DeviceSplit, batch_size: int, observer: Observer) -> bool:
     """Replace running means and variances by their averages over up to 64 batches of training images.
 
     Batches are drawn at random without augmentation, the same at each call. The counters of batches stay as they are.
@@ -39,11 +40,11 @@ def measure_statistics(module: nn.Module, images: ImageSplit, batch_size: int, o
         norm.reset_running_stats()
         norm.momentum = None  # a plain average
         norm.train()
-    batches = random_batches(images, batch_size, Augment(), epoch_generator(0, "batch norm", 0))
+    batches = random_batches(split, batch_size, Augment(), epoch_generator(0, "batch norm", 0))
     with torch.no_grad():
         for (x, _), _ in zip(batches, range(_MAX_BATCHES), strict=False):
             check_stop(observer)
-            module(x)
+            module(*x)
     for norm, counter, momentum in zip(norms, counters, momenta, strict=True):
         norm.momentum = momentum
         if counter is not None and norm.num_batches_tracked is not None:

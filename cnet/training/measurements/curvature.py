@@ -6,22 +6,23 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from cnet.observer import Observer, check_stop
-from cnet.training.batches import ImageSplit, epoch_generator
+from cnet.training.batches import epoch_generator
+from cnet.training.device_splits import DeviceSplit
 from cnet.training.measurements.evaluation import not_finite_error
+from cnet.training.tasks import Task
 
 _MAX_IMAGES = 4096
 _BATCH_SIZE = 16
 
 
 def fisher_diagonal(
-    module: nn.Module, weights: Sequence[Tensor], images: ImageSplit, observer: Observer
+    module: nn.Module, weights: Sequence[Tensor], split: DeviceSplit, observer: Observer, task: Task
 ) -> list[Tensor]:
     """Diagonal of the Fisher information of the loss of one image: a tensor, float64, for each of ``weights``.
 
-    Labels are drawn from the network's own outputs, not read from the data. The gradients of different images are then
+    Targets are drawn from the network's own outputs, not read from the data. The gradients of different images are then
     independent with mean zero, so that the square of the summed gradient of a batch, divided by the batch's size, has
     the information as its mean, at the cost of one backward pass a batch. Up to 4096 images, in random order, are used
     in evaluation mode.
@@ -29,8 +30,9 @@ def fisher_diagonal(
     Args:
         module: the network.
         weights: tensors of the module, any shape. The information of tensors that need no gradient (buffers) is zero.
-        images: the training split.
+        split: the training split.
         observer: asked before each batch whether to stop.
+        task: draws the targets.
 
     Raises:
         TrainingError: (``not_finite``) an output is infinite or NaN.
@@ -39,17 +41,16 @@ def fisher_diagonal(
     """
     module.eval()
     generator = epoch_generator(0, "curvature", 0)
-    order = torch.randperm(len(images), generator=generator)[:_MAX_IMAGES]
+    order = torch.randperm(len(split), generator=generator)[:_MAX_IMAGES]
     totals = [torch.zeros_like(weight, dtype=torch.float64) for weight in weights]
     trained = [(weight, total) for weight, total in zip(weights, totals, strict=True) if weight.requires_grad]
     for start in range(0, len(order) if trained else 0, _BATCH_SIZE):
         check_stop(observer)
-        rows = order[start : start + _BATCH_SIZE].to(images.x.device)
-        outputs = module(images.scaled(images.x[rows])).float()
+        rows = order[start : start + _BATCH_SIZE].to(split.device)
+        outputs = module(*split.rows(rows)).float()
         if not outputs.isfinite().all():
             raise not_finite_error()
-        drawn = torch.multinomial(outputs.detach().softmax(1).cpu(), 1, generator=generator)[:, 0].to(outputs.device)
-        loss = functional.cross_entropy(outputs, drawn, reduction="sum")
+        loss = task.sampled_loss(outputs, generator)
         gradients = torch.autograd.grad(loss, [weight for weight, _ in trained])
         for (_, total), gradient in zip(trained, gradients, strict=True):
             total += gradient.double().square()

@@ -1,30 +1,69 @@
-"""Accuracy and loss of a network on one split of a data set."""
+"""How well a network does on one split of a data set."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
-from torch import nn
-from torch.nn import functional
+from torch import Tensor, nn
 
 from cnet.errors import TrainingError
 from cnet.observer import Observer, check_stop
-from cnet.training.batches import ImageSplit, ordered_batches
-from cnet.training.tasks import Task
+from cnet.training.batches import ordered_batches
+from cnet.training.device_splits import DeviceSplit
+from cnet.training.objectives import Objective
+from cnet.training.tasks import Task, TaskMetric
+from cnet.training.tasks.task import comparison_scores, comparison_totals
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Accuracy in percent, 0..100, and loss, the mean cross-entropy in nats."""
+    """Scores of a network on one split.
 
-    accuracy: float
-    loss: float
+    Attributes:
+        metric: what the task's networks are compared by.
+        scores: by name, such as ``accuracy`` (percent, 0..100) and ``top5``; of a comparison with another network
+            ``kl`` (nats) and ``agreement`` (percent).
+    """
+
+    metric: TaskMetric
+    scores: Mapping[str, float]
+
+    @property
+    def value(self) -> float:
+        """The score by which networks of the task are compared."""
+        return self.scores[self.metric.name]
+
+    @property
+    def loss(self) -> float:
+        """Mean loss of the task."""
+        return self.scores["loss"]
+
+    @property
+    def accuracy(self) -> float:
+        """Accuracy in percent. Raises KeyError for a task without it."""
+        return self.scores["accuracy"]
 
 
-def evaluate_network(module: nn.Module, images: ImageSplit, batch_size: int, observer: Observer) -> Evaluation:
-    """Accuracy and loss of ``module`` in evaluation mode, in float32, over all images in their order.
+def evaluate_network(
+    module: nn.Module,
+    split: DeviceSplit,
+    batch_size: int,
+    observer: Observer,
+    task: Task,
+    reference: Tensor | None = None,
+) -> Evaluation:
+    """Scores of ``module`` in evaluation mode, in float32, over all samples in their order.
+
+    Args:
+        module: the network.
+        split: what to evaluate on.
+        batch_size: samples at once.
+        observer: asked before each batch whether to stop.
+        task: what the scores are.
+        reference: another network's outputs for the split, shape (n, ...), to compare with; None: no comparison.
 
     Raises:
         TrainingError: (``not_finite``) an output is infinite or NaN.
@@ -32,41 +71,70 @@ def evaluate_network(module: nn.Module, images: ImageSplit, batch_size: int, obs
 
     """
     module.eval()
-    device = images.x.device
-    correct = torch.zeros((), dtype=torch.int64, device=device)
-    loss = torch.zeros((), dtype=torch.float64, device=device)
-    finite = torch.ones((), dtype=torch.bool, device=device)
+    totals: dict[str, Tensor] = {}
+    finite = torch.ones((), dtype=torch.bool, device=split.device)
+    position = 0
     with torch.inference_mode():
-        for x, y in ordered_batches(images, batch_size):
+        for inputs, targets in ordered_batches(split, batch_size):
             check_stop(observer)
-            outputs = module(x)
+            outputs = module(*inputs).float()
             finite &= outputs.isfinite().all()
-            correct += (outputs.argmax(1) == y).sum()
-            loss += functional.cross_entropy(outputs, y, reduction="sum").double()
-    mean = loss.item() / len(images)
-    if not finite.item() or not math.isfinite(mean):
+            found = task.totals(outputs, targets)
+            if reference is not None:
+                compared = comparison_totals(outputs, reference[position : position + len(outputs)])
+                found |= {f"reference_{name}": total for name, total in compared.items()}
+            totals = {name: total + totals.get(name, 0.0) for name, total in found.items()}
+            position += len(outputs)
+    numbers = {name: total.item() for name, total in totals.items()}
+    scores = task.scores(numbers, len(split))
+    if not finite.item() or not math.isfinite(scores["loss"]):
         raise not_finite_error()
-    return Evaluation(100 * correct.item() / len(images), mean)
+    if reference is not None:
+        compared_numbers = {name.removeprefix("reference_"): number for name, number in numbers.items()}
+        scores |= comparison_scores(compared_numbers, len(split))
+    return Evaluation(task.metric, scores)
 
 
-def mean_loss(module: nn.Module, images: ImageSplit, batch_size: int, observer: Observer, task: Task) -> float:
-    """Mean loss of the task in evaluation mode, in float32; infinite or NaN where an output is.
+def network_outputs(module: nn.Module, split: DeviceSplit, batch_size: int, observer: Observer) -> Tensor:
+    """The outputs of ``module`` in evaluation mode for all samples in their order, shape (n, ...), float32.
+
+    Raises:
+        TrainingError: (``not_finite``) an output is infinite or NaN.
+        StoppedError: the observer asks to stop.
+
+    """
+    module.eval()
+    outputs = []
+    with torch.inference_mode():
+        for inputs, _ in ordered_batches(split, batch_size):
+            check_stop(observer)
+            outputs.append(module(*inputs).float())
+    joined = torch.cat(outputs)
+    if not joined.isfinite().all():
+        raise not_finite_error()
+    return joined
+
+
+def mean_loss(
+    module: nn.Module, split: DeviceSplit, batch_size: int, observer: Observer, objective: Objective
+) -> float:
+    """Mean loss of the objective in evaluation mode, in float32; infinite or NaN where an output is.
 
     Raises:
         StoppedError: the observer asks to stop.
 
     """
     module.eval()
-    loss = torch.zeros((), dtype=torch.float64, device=images.x.device)
+    loss = torch.zeros((), dtype=torch.float64, device=split.device)
     with torch.inference_mode():
-        for x, y in ordered_batches(images, batch_size):
+        for inputs, targets in ordered_batches(split, batch_size):
             check_stop(observer)
-            loss += task.loss(x, module(x), y).double() * len(y)
-    return loss.item() / len(images)
+            loss += objective.loss(inputs, module(*inputs).float(), targets).double() * len(targets)
+    return loss.item() / len(split)
 
 
 def not_finite_error() -> TrainingError:
-    """The error for a network that gives an infinite or NaN output for an image."""
+    """The error for a network that gives an infinite or NaN output for a sample."""
     return TrainingError(
         "network: some of its outputs are infinite or NaN. "
         "Use a checkpoint from before the training diverged, or check preprocess.mean and preprocess.std.",

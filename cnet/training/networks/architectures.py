@@ -27,6 +27,7 @@ from cnet.models.layers import (
     Shape,
 )
 from cnet.models.match import check_match, output_count
+from cnet.training.networks.builder import NetworkInput
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,14 @@ class ArchitectureBuilder:
         return self.architecture.model_dump_json()
 
     @property
-    def input_shapes(self) -> tuple[Shape, ...]:
-        """The shape of one image."""
-        return (self.input_shape,)
+    def inputs(self) -> tuple[NetworkInput, ...]:
+        """One image."""
+        return (NetworkInput("images", self.input_shape),)
+
+    @property
+    def fixed_batch(self) -> None:
+        """None: any size of batch will do."""
+        return
 
     def build(self, shapes: Mapping[str, Shape] | None = None) -> nn.Module:
         """As ``NetworkBuilder.build``; of the shapes, only the number of outputs decides the network's size."""

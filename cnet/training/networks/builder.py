@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from torch import nn
 
 Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class NetworkInput:
+    """One input of a network.
+
+    Attributes:
+        name: for messages.
+        shape: of one sample, without the batch dimension; None for a size that is not fixed. An image is (channels,
+            height, width).
+        dtype: element type, as PyTorch names it.
+    """
+
+    name: str
+    shape: tuple[int | None, ...]
+    dtype: str = "float32"
 
 
 class NetworkBuilder(Protocol):
@@ -26,8 +43,12 @@ class NetworkBuilder(Protocol):
         """Text that differs between any two networks; part of what a saved training is recognized by."""
 
     @property
-    def input_shapes(self) -> tuple[Shape, ...]:
-        """Shape of one example of each input, without the batch dimension; an image is (channels, height, width)."""
+    def inputs(self) -> tuple[NetworkInput, ...]:
+        """What the network takes, in order."""
+
+    @property
+    def fixed_batch(self) -> int | None:
+        """The only size of batch that the network can be trained with; None: any. In evaluation any size works."""
 
     def build(self, shapes: Mapping[str, Shape] | None = None) -> nn.Module:
         """Build the module: float32, on the CPU. Neither PyTorch's global generator nor any other state changes.

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from cnet.data import DATASET_FORMATS, Dataset, DatasetFormat
-from cnet.formats import FORMATS, CheckpointContents, CheckpointFormat, Limits, MappedFile, Notice, StoredArray
+from cnet.data import DATASET_FORMATS, Dataset, DatasetContents, DatasetFile, DatasetFormat
+from cnet.formats import FORMATS, CheckpointContents, CheckpointFormat, Limits, MappedFile, StoredArray
 
 MAGIC = b"LINES"
 
@@ -41,13 +41,13 @@ class JsonImages(DatasetFormat):
     source: ClassVar[str] = "a test"
     name: Literal["json_images"] = "json_images"
 
-    def recognizes(self, file: MappedFile) -> bool:
+    def recognizes(self, file: DatasetFile) -> bool:
         """Whether the object begins as it must."""
         return file.head(11) == b'{"x_train":'
 
-    def read(self, file: MappedFile, limits: Limits) -> tuple[Dataset, tuple[Notice, ...]]:  # noqa: ARG002
+    def read(self, file: DatasetFile) -> DatasetContents:
         """The images as uint8."""
         found = json.loads(file.mapped[:])
         images = {name: np.array(found[name], np.uint8) for name in ("x_train", "x_test")}
         labels = {name: np.array(found[name], np.int64) for name in ("y_train", "y_test")}
-        return Dataset.of_arrays(**images, **labels), ()
+        return DatasetContents(Dataset.of_arrays(**images, **labels))

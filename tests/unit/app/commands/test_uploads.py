@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx2
 import pytest
+import torch
 import typer
 
 from app.commands.uploads import with_uploads
@@ -161,3 +162,26 @@ def test_a_name_that_is_neither_file_nor_id_is_refused(client: Client, asked: li
         with_uploads(client, {}, "model.ptt")
 
     assert asked == []
+
+
+def test_the_entry_of_the_weights_is_chosen_and_told(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reports C and D: submit has the option too, and prints the choice and the warnings of the server."""
+    network = {"weight": torch.randn(32, 32), "version": 3}
+    path = tmp_path / "two.pth"
+    torch.save({"model": network, "model_ema": {"weight": torch.ones(32, 32)}}, path)
+
+    with pytest.raises(ApiError, match="--weights-key"):
+        with_uploads(client, {}, str(path))
+    document = with_uploads(client, {}, str(path), "model_ema")
+
+    assert document["checkpoint"].startswith("ckpt_")
+    assert "the weights are those of the entry 'model_ema'" in capsys.readouterr().err
+    torch.save({"state_dict": network}, path)
+    with_uploads(client, {}, str(path))
+    said = capsys.readouterr().err
+    assert "the weights are those of the entry 'state_dict'" in said
+    assert "warning: entries that are not tensors were left out: 'version'" in said
+    with pytest.raises(typer.BadParameter, match="when a file is uploaded"):
+        with_uploads(client, {}, document["checkpoint"], "model")

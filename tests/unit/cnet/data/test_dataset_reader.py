@@ -11,8 +11,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from cnet.data import DATASET_FORMATS, Dataset, DatasetFormat
-from cnet.formats import Limits, MappedFile, Notice
+from cnet.data import DATASET_FORMATS, Dataset, DatasetContents, DatasetFile, DatasetFormat
+from cnet.formats import Notice
 
 
 @DATASET_FORMATS.register("mine")
@@ -21,13 +21,14 @@ class Mine(DatasetFormat):
     source: ClassVar[str] = "a test"
     name: Literal["mine"] = "mine"
 
-    def recognizes(self, file: MappedFile) -> bool:
+    def recognizes(self, file: DatasetFile) -> bool:
         return file.head(4) == b"MINE"
 
-    def read(self, file: MappedFile, limits: Limits) -> tuple[Dataset, tuple[Notice, ...]]:
+    def read(self, file: DatasetFile) -> DatasetContents:
         x = file.array(4, file.size - 4).reshape(-1, 1, 1, 1)
         y = np.arange(len(x))
-        return Dataset.of_arrays(x, y, x, y), (Notice("one_set", "the test set is the training set"),)
+        notice = Notice("one_set", "the test set is the training set")
+        return DatasetContents(Dataset.of_arrays(x, y, x, y), (notice,))
 """
 
 

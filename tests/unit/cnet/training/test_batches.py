@@ -8,20 +8,21 @@ import torch
 
 from cnet.training import batches
 from cnet.training.config import Augment, Preprocess
-from tests.small_training import small_dataset
+from cnet.training.device_splits import DeviceSplit, load_splits
+from tests.small_training import small_dataset, small_trainer
 
 CPU = torch.device("cpu")
 
 
-def images(preprocess: Preprocess | None = None) -> batches.ImageSplit:
+def images(preprocess: Preprocess | None = None) -> DeviceSplit:
     """The training split of the small data set: 32 images."""
-    return batches.load_images(small_dataset(), preprocess or Preprocess(), CPU)[0]
+    return load_splits(small_dataset(), small_trainer().network, preprocess or Preprocess(), CPU)["train"]
 
 
 def collect(size: int, augment: Augment | None = None, epoch: int = 0) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """All batches of one epoch."""
     random = batches.epoch_generator(0, "finetune", epoch)
-    return list(batches.random_batches(images(), size, augment or Augment(), random))
+    return [(x, y) for (x,), y in batches.random_batches(images(), size, augment or Augment(), random)]
 
 
 @pytest.mark.parametrize(("size", "sizes"), [(32, [32]), (31, [16, 16]), (10, [8, 8, 8, 8]), (1, [1] * 32)])
@@ -30,7 +31,7 @@ def test_batches_have_almost_equal_sizes_and_hold_every_image_once(size: int, si
     found = collect(size)
     assert [len(x) for x, _ in found] == sizes
     rows = sorted(tuple(row.reshape(-1).tolist()) for x, _ in found for row in x)
-    assert rows == sorted(tuple(row.reshape(-1).tolist()) for row in images().x / 255)
+    assert rows == sorted(tuple(row.reshape(-1).tolist()) for row in images().inputs[0] / 255)
 
 
 def test_order_follows_seed_stage_and_epoch() -> None:
@@ -47,13 +48,13 @@ def test_pixels_are_scaled_then_normalised() -> None:
     """uint8 is divided by 255, float32 is not; then (x - mean) / std."""
     split = images(Preprocess(mean=(0.25,), std=(0.5,)))
     bytes_ = torch.tensor([[[[0, 255]]]], dtype=torch.uint8)
-    assert split.scaled(bytes_).reshape(-1).tolist() == [-0.5, 1.5]
-    assert split.scaled(torch.tensor([[[[0.25, 4.0]]]])).reshape(-1).tolist() == [0, 7.5]
+    assert split.scaled([bytes_])[0].reshape(-1).tolist() == [-0.5, 1.5]
+    assert split.scaled([torch.tensor([[[[0.25, 4.0]]]])])[0].reshape(-1).tolist() == [0, 7.5]
 
 
 def test_shifted_images_are_shifted_copies_filled_with_zeros() -> None:
     """Every image is one of the nine shifts of a source image."""
-    originals = (images().x / 255).numpy()
+    originals = (images().inputs[0] / 255).numpy()
     padded = np.pad(originals, ((0, 0), (0, 0), (1, 1), (1, 1)))
     moves = {padded[i, :, r : r + 8, c : c + 8].tobytes() for i in range(32) for r in range(3) for c in range(3)}
     shifted = torch.cat([x for x, _ in collect(10, Augment(shift=1))]).numpy()
@@ -63,7 +64,9 @@ def test_shifted_images_are_shifted_copies_filled_with_zeros() -> None:
 
 def test_flipped_images_are_mirrored_left_and_right() -> None:
     """About half of the images are mirrored, with their labels unchanged."""
-    originals = {row.tobytes(): int(y) for row, y in zip((images().x / 255).numpy(), images().y, strict=True)}
+    originals = {
+        row.tobytes(): int(y) for row, y in zip((images().inputs[0] / 255).numpy(), images().targets, strict=True)
+    }
     flipped = 0
     for x, y in collect(10, Augment(flip=True)):
         for row, label in zip(x.numpy(), y.tolist(), strict=True):

@@ -14,7 +14,7 @@ from cnet.methods import METHODS, Method, MethodHooks
 from cnet.training.applied_method import AppliedMethod
 from cnet.training.loop import EpochTotals
 from cnet.training.stage import TrainingStage
-from cnet.training.tasks import Classification
+from cnet.training.tasks.classification import Classification
 from tests.small_training import small_training
 
 META = torch.device("meta")
@@ -53,8 +53,10 @@ def observed(method: Method, layers: int = 1) -> Spy:
     applied = AppliedMethod(TrainingStage("finetune", small_training(), method), module, weights)
     totals = EpochTotals(META)
     with Spy() as spy:
-        outputs = applied.forward(x)
-        totals.add(applied.backward(Classification().loss(x, outputs, y)), outputs, y)
+        outputs = applied.forward((x,))
+        task = Classification()
+        loss = applied.backward(task.loss(outputs, y))
+        totals.add(loss, len(y), task.training_total(outputs, y))
     return spy
 
 

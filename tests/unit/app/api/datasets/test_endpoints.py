@@ -32,7 +32,7 @@ def test_a_set_without_test_data_is_split_with_a_warning(bench: Bench) -> None:
     [
         (npz(x_train=np.zeros((4, 8, 8), np.uint8)), "missing_arrays"),
         (npz(x=np.zeros((4, 8, 8), np.uint8), y=np.arange(3)), "length_mismatch"),
-        (npz(x=np.zeros((4,), np.uint8), y=np.arange(4)), "bad_shape"),
+        (npz(x=np.zeros((4, 0, 8), np.uint8), y=np.arange(4)), "bad_shape"),
         (npz(x=np.zeros((4, 8, 8), np.uint8), y=np.full(4, -1)), "bad_labels"),
         (npz(x=np.full((10, 8, 8), np.nan), y=np.zeros(10, int)), "not_finite"),
     ],

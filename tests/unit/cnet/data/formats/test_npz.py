@@ -16,6 +16,7 @@ from cnet.data.dataset_reader import read_dataset_file
 from cnet.errors import DatasetError
 from cnet.formats import Limits, Notice
 from tests.fuzzing import fuzzed
+from tests.real_files import real_file
 
 X = np.arange(10 * 6 * 5, dtype=np.uint8).reshape(10, 6, 5)
 Y = np.arange(10) % 3
@@ -98,10 +99,10 @@ def test_channels_are_found(tmp_path: Path, shape: Any, input_shape: Any, told: 
 @pytest.mark.parametrize("kind", ["f2", "f4", ">f4", "f8", ">f8"])
 def test_floats_become_float32(tmp_path: Path, kind: str) -> None:
     """Of any width and byte order."""
-    x = (X / 256).astype(kind)
+    x = (X[:, None] / 256).astype(kind)
     dataset, warnings = read(npz(tmp_path, x_train=x, y_train=Y, x_test=x, y_test=Y))
     assert (dataset.train.input.dtype, warnings) == (np.float32, ())
-    assert np.array_equal(dataset.train.input[:, 0], x.astype(np.float32))
+    assert np.array_equal(dataset.train.input, x.astype(np.float32))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,8 @@ def test_floats_become_float32(tmp_path: Path, kind: str) -> None:
         (X.astype(np.int64), np.uint8, "converted"),
         (X.astype(np.int16) - 5, np.float32, "converted"),
         (X > 20, np.float32, "converted"),
-        (X.astype(np.float32), np.float32, "large_values"),
+        (X[:, None].astype(np.float32), np.float32, "large_values"),
+        (X / np.float32(256), np.float32, "read_as_images"),
     ],
 )
 def test_images_of_unusual_types_are_converted_with_a_warning(tmp_path: Path, x: Any, dtype: Any, code: str) -> None:
@@ -118,6 +120,43 @@ def test_images_of_unusual_types_are_converted_with_a_warning(tmp_path: Path, x:
     dataset, warnings = read(npz(tmp_path, x_train=x, y_train=Y, x_test=x, y_test=Y))
     assert dataset.train.input.dtype == dtype
     assert {warning.code for warning in warnings} == {code}
+
+
+def test_several_inputs_keep_order_and_axes(tmp_path: Path) -> None:
+    """In both sets; an array that would pass for images is taken as it is."""
+    tokens, images = np.arange(30, dtype=np.int32).reshape(10, 3), X[..., None]
+    sets = {f"inputs_{name}.{key}": x for name in ("train", "test") for key, x in {"z": tokens, "a": images}.items()}
+    dataset, warnings = read(npz(tmp_path, **sets, y_train=Y, y_test=Y))
+    assert dataset.input_shapes == {"z": (3,), "a": (6, 5, 1)}
+    assert [values.dtype.name for values in dataset.test.inputs.values()] == ["int64", "uint8"]
+    assert {warning.code for warning in warnings} == {"converted"}
+
+
+def test_targets_may_be_values_labels_of_steps_or_missing(tmp_path: Path) -> None:
+    """With one input of two dimensions, such as tokens or spectra."""
+    tokens = np.arange(50).reshape(10, 5)
+    regression, _ = read(npz(tmp_path, x=tokens / 7, y=np.linspace(0, 1, 20).reshape(10, 2)))
+    assert (regression.train.targets.dtype, regression.train.targets.shape) == (np.float32, (8, 2))
+    assert (regression.train.input.dtype, regression.has_labels) == (np.float32, False)
+    steps, _ = read(npz(tmp_path, x=tokens, y=np.arange(50).reshape(10, 5) % 4))
+    assert (steps.train.labels.shape, steps.classes, steps.train.input.dtype) == ((8, 5), 4, np.int64)
+    bare, warnings = read(npz(tmp_path, x=tokens))
+    assert (bare.train.targets, len(bare.test), [w.code for w in warnings]) == (None, 2, ["split_made"])
+    both, _ = read(npz(tmp_path, x_train=tokens, x_test=tokens[:3]))
+    assert (len(both.train), len(both.test), both.test.targets) == (10, 3, None)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("name", "shape", "targets"),
+    [("efficientnet_lite0", (3, 224, 224), None), ("ocr_english_g2", (1, 64, 256), (18,))],
+)
+def test_the_inputs_of_real_programs_are_read(name: str, shape: Any, targets: Any) -> None:
+    """Photographs without labels, and lines of text with the classes of their characters."""
+    path = real_file(f"programs/{name}_inputs.npz")
+    dataset, _ = read(path)
+    assert dataset.input_shape == shape
+    assert (None if dataset.test.targets is None else dataset.test.targets.shape[1:]) == targets
 
 
 def test_labels_in_one_column_and_other_arrays(tmp_path: Path) -> None:
@@ -133,16 +172,18 @@ def test_labels_in_one_column_and_other_arrays(tmp_path: Path) -> None:
     [
         ({"x_train": None}, "missing_arrays"),
         ({"y_test": None}, "missing_arrays"),
+        ({"inputs_train.a": X}, "missing_arrays"),
         ({"y_train": Y[:-1]}, "length_mismatch"),
         ({"x_test": X[:, :5]}, "bad_shape"),
         ({"x_test": X / 256}, "bad_shape"),
-        ({"x_train": X.reshape(10, -1)}, "bad_shape"),
+        ({"x_train": X[:, 0]}, "bad_shape"),
         ({"x_train": X[:0], "y_train": Y[:0]}, "bad_shape"),
         ({"x_train": X[:, :0]}, "bad_shape"),
         ({"x_train": np.uint8(3)}, "bad_shape"),
         ({"x_train": X.astype(complex)}, "bad_shape"),
         ({"x_train": X.astype(str)}, "bad_shape"),
         ({"y_train": Y.astype(float)}, "bad_labels"),
+        ({"y_train": np.stack([Y, Y], 1)}, "bad_labels"),
         ({"y_train": Y > 1}, "bad_labels"),
         ({"y_train": Y - 1}, "bad_labels"),
         ({"y_train": np.full(10, 2**63, np.uint64)}, "bad_labels"),

@@ -10,16 +10,16 @@ from torch.nn import functional
 
 from cnet.errors import TrainingError
 from cnet.observer import SilentObserver
-from cnet.training.batches import ImageSplit
+from cnet.training.device_splits import DeviceSplit, Scaling
 from cnet.training.measurements.curvature import fisher_diagonal
+from cnet.training.tasks.classification import Classification
 from tests.small_training import small_trainer
 
 
-def images(count: int) -> ImageSplit:
+def images(count: int) -> DeviceSplit:
     """A split of so many random images of shape (1, 1, 3)."""
     x = torch.randn(count, 1, 1, 3, generator=torch.Generator().manual_seed(0))
-    one = torch.ones(1, 1, 1)
-    return ImageSplit(x, torch.zeros(count, dtype=torch.int64), 0 * one, one)
+    return DeviceSplit((x,), torch.zeros(count, dtype=torch.int64), (Scaling(),))
 
 
 def test_curvature_is_the_expectation_over_predicted_labels() -> None:
@@ -31,13 +31,13 @@ def test_curvature_is_the_expectation_over_predicted_labels() -> None:
     weight, data = module[1].weight, images(4096)
     exact = torch.zeros(4, 3, dtype=torch.float64)
     with torch.no_grad():
-        chances = module(data.x).softmax(1).double()
+        chances = module(data.inputs[0]).softmax(1).double()
     for label in range(4):
         # d loss / d logits = p - onehot, and the weight's gradient its outer product with the input.
         outer = (chances - functional.one_hot(torch.tensor(label), 4)).square()
-        exact += torch.einsum("n,no,ni->oi", chances[:, label], outer, data.x.reshape(-1, 3).double().square())
+        exact += torch.einsum("n,no,ni->oi", chances[:, label], outer, data.inputs[0].reshape(-1, 3).double().square())
     exact /= len(data)
-    (found,) = fisher_diagonal(module, [weight], data, SilentObserver())
+    (found,) = fisher_diagonal(module, [weight], data, SilentObserver(), Classification())
     assert torch.allclose(found, exact, rtol=0.35)  # 256 batches: a standard deviation of about 0.09
     assert (found / exact).mean().sub(1).abs() < 0.08
 

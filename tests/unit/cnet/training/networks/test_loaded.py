@@ -16,7 +16,7 @@ from cnet.models.match import check_match
 from cnet.training.config import Distill
 from cnet.training.constraints import FixedMask
 from cnet.training.networks.architectures import ArchitectureBuilder
-from cnet.training.networks.builder import NetworkBuilder, Shape
+from cnet.training.networks.builder import NetworkBuilder, NetworkInput, Shape
 from cnet.training.networks.loaded import LoadedNetwork
 from cnet.training.stage import Distillation, TrainingStage
 from cnet.training.trainer import Trainer
@@ -35,9 +35,14 @@ class CountingBuilder:
     identity: str = "counted"
 
     @property
-    def input_shapes(self) -> tuple[Shape, ...]:
-        """The shapes of the inner builder."""
-        return self.builder.input_shapes
+    def inputs(self) -> tuple[NetworkInput, ...]:
+        """Those of the inner builder."""
+        return self.builder.inputs
+
+    @property
+    def fixed_batch(self) -> int | None:
+        """That of the inner builder."""
+        return self.builder.fixed_batch
 
     def build(self, shapes: Mapping[str, Shape] | None = None) -> nn.Module:
         """Count a build."""

@@ -12,8 +12,9 @@ from torch.nn import functional
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
 from cnet.training.config import Distill
+from cnet.training.objectives import DistilledObjective, Objective
 from cnet.training.stage import Distillation, TrainingStage
-from cnet.training.tasks import Classification, DistilledClassification
+from cnet.training.tasks.classification import Classification
 from tests.small_training import same_bits, small_dataset, small_trainer, small_training
 
 
@@ -33,15 +34,19 @@ def test_the_loss_is_the_distillation_loss_of_hinton(temperature: float, share: 
     told = (teacher(x) / temperature).softmax(1)
     divergence = (told * (told.log() - (said / temperature).log_softmax(1))).sum(1).mean()
     expected = share * temperature**2 * divergence + (1 - share) * functional.cross_entropy(said, y)
-    task = DistilledClassification(teacher, Distill(temperature=temperature, share=share))
-    assert task.loss(x, said, y).item() == pytest.approx(expected.item(), rel=1e-5)
-    assert Classification().loss(x, said, y).item() == pytest.approx(functional.cross_entropy(said, y).item())
+    objective = DistilledObjective(Classification(), teacher, Distill(temperature=temperature, share=share))
+    assert objective.loss([x], said, y).item() == pytest.approx(expected.item(), rel=1e-5)
+    assert Objective(Classification()).loss([x], said, y).item() == pytest.approx(
+        functional.cross_entropy(said, y).item()
+    )
 
 
 def test_the_teacher_is_not_trained_and_its_own_outputs_have_no_loss() -> None:
     """No gradient reaches it, and a student with the same outputs has no loss."""
     teacher, x, _, y = outputs()
-    loss = DistilledClassification(teacher, Distill(share=1.0)).loss(x, teacher(x).detach().requires_grad_(), y)
+    loss = DistilledObjective(Classification(), teacher, Distill(share=1.0)).loss(
+        [x], teacher(x).detach().requires_grad_(), y
+    )
     loss.backward()
     assert loss.item() == pytest.approx(0, abs=1e-6)
     assert teacher.weight.grad is None

@@ -1,0 +1,70 @@
+"""Targets from the arrays of a file: labels of classes, labels of each step, or values of a regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cnet.data.input_arrays import NamedArray, finite_float32
+from cnet.errors import DatasetError
+from cnet.formats import Notice
+from cnet.formats.parsing.contents import MAX_DIMENSIONS
+
+_MOST_CLASSES = 100_000
+
+
+def check_target_array(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    """Refuse an array that cannot hold targets, before it is read. Raises DatasetError (``bad_labels``)."""
+    if dtype.kind not in "iuf" or dtype.itemsize > 8:
+        raise DatasetError(
+            f"array {name}: its element type is {dtype.str}, and targets are integer labels or the floating-point "
+            "values of a regression. Convert labels to int64.",
+            code="bad_labels",
+        )
+    if not shape or 0 in shape[1:] or len(shape) > (MAX_DIMENSIONS if dtype.kind == "f" else 2):
+        raise DatasetError(
+            f"array {name}: its shape is {shape}, and labels have the shape (N,) or, one for each step, (N, T). "
+            "Save them so.",
+            code="bad_labels",
+        )
+
+
+def read_targets(y: NamedArray, notices: list[Notice]) -> npt.NDArray[np.int64] | npt.NDArray[np.float32]:
+    """Targets as a training takes them.
+
+    Args:
+        y: targets, which ``check_target_array`` accepts.
+        notices: gets what the user should know.
+
+    Returns:
+        Labels from 0, int64, shape (n,) or (n, steps), or values of a regression, float32, of the shape in the file.
+
+    Raises:
+        DatasetError: ``bad_labels``, ``not_finite``.
+    """
+    if y.values.dtype.kind == "f":
+        values = finite_float32(y)
+        if values.size and (values == np.rint(values)).all():
+            detail = f"{y.name} has floating-point targets, all whole; they were read as the values of a regression"
+            notices.append(Notice("whole_targets", detail))
+        return values
+    labels = y.values.reshape(-1) if y.values.shape[1:] == (1,) else y.values
+    if labels.size and (int(labels.min()) < 0 or int(labels.max()) >= _MOST_CLASSES):
+        raise DatasetError(
+            f"array {y.name}: its labels are {int(labels.min())} to {int(labels.max())}. "
+            f"Number the classes from 0, fewer than {_MOST_CLASSES} of them.",
+            code="bad_labels",
+        )
+    if labels.ndim == 2 and _is_one_hot(labels):
+        raise DatasetError(
+            f"array {y.name}: each row of its shape {labels.shape} has a single 1 and zeros, so it is one-hot. "
+            "Take argmax(axis=1) of it.",
+            code="bad_labels",
+        )
+    return np.array(labels, np.int64)
+
+
+def _is_one_hot(labels: npt.NDArray[np.integer]) -> bool:
+    return labels.size > 0 and bool((labels <= 1).all() and (labels.sum(axis=1) == 1).all())

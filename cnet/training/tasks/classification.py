@@ -1,0 +1,88 @@
+"""Classification: the classes of samples, or of each step of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from cnet.data import Dataset
+from cnet.training.tasks.task import (
+    TASKS,
+    OutputShape,
+    Task,
+    TaskMetric,
+    check_class_labels,
+    class_rows,
+    described,
+    drawn_class_loss,
+    refuse,
+    soft_divergence,
+)
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+_TOP = 5
+
+
+@TASKS.register("classification")
+class Classification(Task):
+    """The outputs are logits of classes, shape (n, classes) or (n, steps, classes); the targets are labels from 0."""
+
+    summary: ClassVar[str] = "Labels of samples or of their steps; accuracy and top-5 accuracy."
+    source: ClassVar[str] = "Bishop, Pattern Recognition and Machine Learning, 2006, section 4.3"
+    metric: ClassVar[TaskMetric] = TaskMetric("accuracy", "percent", higher_is_better=True)
+    training_metric: ClassVar[str | None] = "train_accuracy"
+
+    name: Literal["classification"] = "classification"
+
+    def check(self, dataset: Dataset, output: OutputShape) -> None:
+        """As ``Task.check``: labels in the range of the classes, one for each row of logits."""
+        targets = dataset.train.targets
+        if not dataset.has_labels or targets is None or len(output) != targets.ndim + 1:
+            raise refuse(
+                f"task classification: the targets are {described(targets)}, and the network's output has the shape "
+                f"{output}. Give labels from 0, one for each row of logits, or take another task."
+            )
+        check_class_labels(dataset, output)
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Mean cross-entropy with the labels, in nats."""
+        from torch.nn import functional
+
+        return functional.cross_entropy(class_rows(outputs), targets.reshape(-1))
+
+    def soft_loss(self, outputs: Tensor, expected: Tensor, temperature: float) -> Tensor:
+        """As ``Task.soft_loss``: the divergence between softened classes."""
+        return soft_divergence(outputs, expected, temperature)
+
+    def sampled_loss(self, outputs: Tensor, generator: torch.Generator) -> Tensor:
+        """As ``Task.sampled_loss``: cross-entropy with drawn classes."""
+        return drawn_class_loss(outputs, generator)
+
+    def totals(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        """As ``Task.totals``; of several labels a sample, the mean over them counts."""
+        from torch.nn import functional
+
+        rows, labels = class_rows(outputs), targets.reshape(-1)
+        share = len(targets) / max(len(labels), 1)
+        top = rows.topk(min(_TOP, rows.shape[1]), 1).indices
+        return {
+            "correct": (rows.argmax(1) == labels).sum().double() * share,
+            "top5": (top == labels[:, None]).any(1).sum().double() * share,
+            "loss": functional.cross_entropy(rows, labels, reduction="sum").double() * share,
+        }
+
+    def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
+        """Accuracy and top-5 accuracy in percent, loss in nats."""
+        return {
+            "accuracy": 100 * totals["correct"] / samples,
+            "top5": 100 * totals["top5"] / samples,
+            "loss": totals["loss"] / samples,
+        }
+
+    def training_total(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """As ``Task.training_total``: right classes."""
+        right: Tensor = (outputs.argmax(-1) == targets).reshape(len(targets), -1)
+        return right.sum() / right.shape[1] if right.shape[1] != 1 else right.sum()

@@ -1,0 +1,65 @@
+"""Distillation: the outputs of the original network, for inputs without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from cnet.data import Dataset
+from cnet.training.tasks.task import (
+    TASKS,
+    OutputShape,
+    Task,
+    TaskMetric,
+    comparison_scores,
+    comparison_totals,
+    drawn_class_loss,
+    refuse,
+    soft_divergence,
+)
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+
+@TASKS.register("distill")
+class DistillTask(Task):
+    """The targets are the logits that the original network gives for the same inputs; labels are not used."""
+
+    summary: ClassVar[str] = "The original network's outputs, without labels; agreement and KL divergence."
+    source: ClassVar[str] = "Hinton, Vinyals and Dean, Distilling the Knowledge in a Neural Network, 2015"
+    metric: ClassVar[TaskMetric] = TaskMetric("agreement", "percent", higher_is_better=True)
+    learns_from_original: ClassVar[bool] = True
+
+    name: Literal["distill"] = "distill"
+
+    def check(self, dataset: Dataset, output: OutputShape) -> None:
+        """As ``Task.check``: the outputs are of two classes or more."""
+        del dataset
+        if len(output) < 2 or output[-1] in (0, 1):
+            raise refuse(
+                f"task distill: the network's output has the shape {output}, and logits of two classes or more are "
+                "needed along its last axis. Choose another output, or take the task regression."
+            )
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """As ``Task.loss``: the mean Kullback-Leibler divergence from the original's classes, in nats."""
+        return soft_divergence(outputs, targets, 1.0)
+
+    def soft_loss(self, outputs: Tensor, expected: Tensor, temperature: float) -> Tensor:
+        """As ``Task.soft_loss``: the divergence between softened classes."""
+        return soft_divergence(outputs, expected, temperature)
+
+    def sampled_loss(self, outputs: Tensor, generator: torch.Generator) -> Tensor:
+        """As ``Task.sampled_loss``: cross-entropy with drawn classes."""
+        return drawn_class_loss(outputs, generator)
+
+    def totals(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        """As ``Task.totals``: divergence and equal top classes."""
+        return comparison_totals(outputs, targets)
+
+    def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
+        """Agreement in percent; the divergence in nats, which is also the loss."""
+        found = comparison_scores(totals, samples)
+        return {**found, "loss": found["kl"]}

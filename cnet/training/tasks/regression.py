@@ -1,0 +1,75 @@
+"""Regression: real numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from cnet.data import Dataset
+from cnet.training.tasks.task import TASKS, OutputShape, Task, TaskMetric, described, refuse
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+
+@TASKS.register("regression")
+class Regression(Task):
+    """The targets are real numbers of the shape of the outputs; an axis of size 1 at their end does not matter."""
+
+    summary: ClassVar[str] = "Real numbers; mean squared error and mean absolute error."
+    source: ClassVar[str] = "Bishop, Pattern Recognition and Machine Learning, 2006, section 3.1"
+    metric: ClassVar[TaskMetric] = TaskMetric("mse", "", higher_is_better=False)
+    compares_classes: ClassVar[bool] = False
+
+    name: Literal["regression"] = "regression"
+
+    def check(self, dataset: Dataset, output: OutputShape) -> None:
+        """As ``Task.check``: numbers of the shape of the output."""
+        targets = dataset.train.targets
+        found = None if targets is None else _without_ones(targets.shape[1:])
+        expected = _without_ones(output[1:])
+        fits = found is not None and len(found) == len(expected)
+        if not fits or any(
+            isinstance(size, int) and size != had for size, had in zip(expected, found or (), strict=True)
+        ):
+            raise refuse(
+                f"task regression: the targets are {described(targets)}, and the network's output has the shape "
+                f"{output}. Give one number for each number of the output."
+            )
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Mean squared error."""
+        return _errors(outputs, targets).square().mean()
+
+    def soft_loss(self, outputs: Tensor, expected: Tensor, temperature: float) -> Tensor:
+        """As ``Task.soft_loss``: the mean squared difference."""
+        return ((outputs - expected) / temperature).square().mean()
+
+    def sampled_loss(self, outputs: Tensor, generator: torch.Generator) -> Tensor:
+        """As ``Task.sampled_loss``: half the squared error from targets with normal noise of variance 1."""
+        import torch
+
+        noise = torch.randn(outputs.shape, generator=generator).to(outputs.device)
+        return (outputs - (outputs.detach() + noise)).square().sum() / 2
+
+    def totals(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        """As ``Task.totals``: the means over each sample's numbers, summed over samples."""
+        errors = _errors(outputs, targets).double().reshape(len(targets), -1)
+        squared = errors.square().mean(1).sum()
+        return {"mse": squared, "mae": errors.abs().mean(1).sum(), "loss": squared}
+
+    def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
+        """Mean squared error, which is also the loss, and mean absolute error."""
+        return {name: total / samples for name, total in totals.items()}
+
+
+def _errors(outputs: Tensor, targets: Tensor) -> Tensor:
+    return outputs - targets.reshape(outputs.shape).to(outputs.dtype)
+
+
+def _without_ones(sizes: tuple[int | str | None, ...]) -> tuple[int | str | None, ...]:
+    """The sizes without those of 1 at the end."""
+    while sizes and sizes[-1] == 1:
+        sizes = sizes[:-1]
+    return sizes

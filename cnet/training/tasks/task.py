@@ -1,0 +1,213 @@
+"""What a task is, and the registry of all tasks.
+
+A task's file describes it without PyTorch, since the API reads it; its methods that compute import PyTorch when they
+are called.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from cnet.data import Dataset
+from cnet.errors import DatasetError
+from cnet.parts.registry import Part, Registry
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+OutputShape = tuple[int | str | None, ...]
+"""Sizes of a network's output, the number of samples first; a name or None for a size that is not fixed."""
+
+
+@dataclass(frozen=True)
+class TaskMetric:
+    """The number that a task's networks are compared by.
+
+    Attributes:
+        name: as reports show it, such as ``accuracy``.
+        unit: such as ``percent``; ``""`` for what has none.
+        higher_is_better: whether a better network has a larger value.
+    """
+
+    name: str
+    unit: str
+    higher_is_better: bool
+
+
+class Task(Part):
+    """What a network learns, and how well it did.
+
+    Attributes:
+        metric: what its networks are compared by.
+        learns_from_original: whether the targets are the outputs of the original network and not those of the data set.
+        compares_classes: whether outputs are logits of classes along the last axis.
+        training_metric: name of the number that a training reports after each epoch; None where it has none.
+    """
+
+    metric: ClassVar[TaskMetric]
+    learns_from_original: ClassVar[bool] = False
+    compares_classes: ClassVar[bool] = True
+    training_metric: ClassVar[str | None] = None
+
+    @abstractmethod
+    def check(self, dataset: Dataset, output: OutputShape) -> None:
+        """Check that the targets of a data set can be learned by a network with an output of this shape.
+
+        Raises:
+            DatasetError: they cannot; both are stated.
+        """
+
+    @abstractmethod
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """The mean loss of a batch, a scalar, float32.
+
+        Args:
+            outputs: what the network gave, shape (batch, ...), float32.
+            targets: what it should give, shape (batch, ...); their type is the task's.
+        """
+
+    @abstractmethod
+    def soft_loss(self, outputs: Tensor, expected: Tensor, temperature: float) -> Tensor:
+        """How far softened outputs are from those of another network, a scalar, mean over the batch.
+
+        Args:
+            outputs: shape (batch, ...), float32.
+            expected: of the same shape, float32.
+            temperature: divides both.
+        """
+
+    @abstractmethod
+    def sampled_loss(self, outputs: Tensor, generator: torch.Generator) -> Tensor:
+        """The summed loss of a batch with targets that are drawn from the network's own outputs, for the curvature.
+
+        Args:
+            outputs: shape (batch, ...), float32.
+            generator: of the draws, on the CPU.
+        """
+
+    @abstractmethod
+    def totals(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        """Sums over a batch, scalars, that ``scores`` makes scores of; one of them is ``loss``.
+
+        Args:
+            outputs: shape (batch, ...), float32.
+            targets: shape (batch, ...).
+        """
+
+    @abstractmethod
+    def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
+        """Scores by name, the task's metric and ``loss`` among them.
+
+        Args:
+            totals: what ``totals`` gave, added up over all batches.
+            samples: number of samples.
+        """
+
+    def training_total(self, outputs: Tensor, targets: Tensor) -> Tensor | None:
+        """The sum over a batch, shape (), of which the mean times 100 is the training metric; None without one.
+
+        Args:
+            outputs: shape (batch, ...), float32.
+            targets: shape (batch, ...).
+        """
+        del outputs, targets
+        return None
+
+
+TASKS: Registry[Task] = Registry("task", "cnet.training.tasks")
+"""All tasks by name."""
+
+
+def class_rows(outputs: Tensor) -> Tensor:
+    """Logits, one row for each decision: shape (rows, classes) of outputs of shape (batch, ..., classes)."""
+    return outputs.reshape(-1, outputs.shape[-1]) if outputs.dim() != 2 else outputs
+
+
+def soft_divergence(outputs: Tensor, expected: Tensor, temperature: float) -> Tensor:
+    """Mean Kullback-Leibler divergence between softened classes, in nats.
+
+    Hinton, Vinyals and Dean, Distilling the Knowledge in a Neural Network, 2015.
+
+    Args:
+        outputs: logits, shape (batch, ..., classes).
+        expected: logits of the other network, same shape.
+        temperature: divides the logits.
+    """
+    from torch.nn import functional
+
+    told = (class_rows(expected) / temperature).log_softmax(1)
+    found = (class_rows(outputs) / temperature).log_softmax(1)
+    return functional.kl_div(found, told, reduction="batchmean", log_target=True)
+
+
+def drawn_class_loss(outputs: Tensor, generator: torch.Generator) -> Tensor:
+    """The summed cross-entropy with classes drawn from the outputs.
+
+    Args:
+        outputs: logits, shape (batch, ..., classes).
+        generator: of the draws, on the CPU.
+    """
+    import torch
+    from torch.nn import functional
+
+    rows = class_rows(outputs)
+    drawn = torch.multinomial(rows.detach().softmax(1).cpu(), 1, generator=generator)[:, 0].to(rows.device)
+    return functional.cross_entropy(rows, drawn, reduction="sum")
+
+
+def comparison_totals(outputs: Tensor, expected: Tensor) -> dict[str, Tensor]:
+    """Sums over a batch of the divergence from another network's classes (``kl``, nats) and of equal top classes.
+
+    Of outputs with several decisions a sample, the mean over them counts.
+
+    Args:
+        outputs: logits, shape (batch, ..., classes).
+        expected: logits of the other network, same shape.
+    """
+    told, found = expected.log_softmax(-1), outputs.log_softmax(-1)
+    divergence = (told.exp() * (told - found)).sum(-1)
+    agreement = (outputs.argmax(-1) == expected.argmax(-1)).double()
+    batch = len(outputs)
+    return {
+        "kl": divergence.double().reshape(batch, -1).mean(1).sum(),
+        "agreement": agreement.reshape(batch, -1).mean(1).sum(),
+    }
+
+
+def comparison_scores(totals: Mapping[str, float], samples: int) -> dict[str, float]:
+    """``kl`` in nats and ``agreement`` in percent from the sums of ``comparison_totals`` over so many samples."""
+    return {"kl": totals["kl"] / samples, "agreement": 100 * totals["agreement"] / samples}
+
+
+def check_class_labels(dataset: Dataset, output: OutputShape) -> None:
+    """Check that there are labels and a class for each. Raises DatasetError."""
+    for name, split in dataset.splits.items():
+        least = int(split.labels.min(initial=0))
+        if least < 0:
+            raise DatasetError(
+                f"data set: the {name} split has the label {least}. Number the classes from 0.",
+                code="labels_out_of_range",
+            )
+    classes = output[-1] if len(output) > 1 else None
+    if isinstance(classes, int) and dataset.classes > classes:
+        raise DatasetError(
+            f"the data set has labels up to {dataset.classes - 1}, and the network has {classes} outputs "
+            f"(labels 0 to {classes - 1}). Use the data set that the network was trained for.",
+            code="labels_out_of_range",
+        )
+
+
+def refuse(text: str) -> DatasetError:
+    """The error for targets that a task cannot use."""
+    return DatasetError(text, code="bad_labels")
+
+
+def described(values: np.ndarray[Any, Any] | None) -> str:
+    """Element type and shape of the targets of one sample, in words."""
+    return "none" if values is None else f"{values.dtype.name} of shape {tuple(values.shape[1:])} for each sample"

@@ -1,0 +1,102 @@
+"""Commands that need no server say what they decided, and all that the reader noticed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from app.cli import run
+from cnet.bundle import open_bundle
+
+NET = {"weight": torch.randn(32, 32, generator=torch.Generator().manual_seed(0)), "bias": torch.zeros(32)}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A checkpoint with a moving average beside the weights, an entry that is no tensor, and anchors."""
+    network = {**NET, "anchors": torch.tensor([[10.0, 373.0]]), "version": 3}
+    average = {**{name: tensor + 1 for name, tensor in NET.items()}}
+    torch.save({"model": network, "model_ema": average}, tmp_path / "two.pth")
+    torch.save({"state_dict": network, "copy": None}, tmp_path / "one.pth")
+    return tmp_path / "one.pth"
+
+
+def output(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """What a command that succeeds prints, and what it prints on standard error."""
+    assert run(arguments) == 0
+    printed = capsys.readouterr()
+    return printed.out, printed.err
+
+
+def document(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    """The JSON that a command prints."""
+    found: dict[str, Any] = json.loads(output([*arguments, "--json"], capsys)[0])
+    return found
+
+
+def test_inspect_prints_all_warnings(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Report C: as text and as JSON, those of the HTTP API."""
+    text, _ = output(["inspect", str(model)], capsys)
+    found = document(["inspect", str(model)], capsys)
+
+    assert [warning["code"] for warning in found["warnings"]] == ["ignored_entries", "not_a_weight"]
+    assert "warning (ignored_entries): entries that are not tensors were left out: 'version'" in text
+    assert "warning (not_a_weight): tensor 'anchors': " in text
+
+
+def test_compress_prints_all_warnings(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Report C: on standard error beside the table, and in the JSON."""
+    arguments = ["compress", str(model), "-o", str(tmp_path / "b.npz"), "--sparsity", "0.5"]
+    _, said = output(arguments, capsys)
+    found = document(arguments, capsys)
+
+    assert "warning: entries that are not tensors were left out" in said
+    assert "warning: tensor 'anchors': " in said
+    assert [warning["code"] for warning in found["warnings"]] == ["ignored_entries", "not_a_weight"]
+
+
+def test_the_entry_that_was_chosen_is_printed(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Report D: an automatic choice is told by every command."""
+    arguments = ["compress", str(model), "-o", str(tmp_path / "b.npz"), "--sparsity", "0.5"]
+
+    assert "the weights are those of the entry 'state_dict'" in output(arguments, capsys)[1]
+    assert document(arguments, capsys)["weights_key"] == "state_dict"
+    assert document(["inspect", str(model)], capsys)["weights_key"] == "state_dict"
+    assert "state_dict" in output(["inspect", str(model)], capsys)[0]
+
+
+def test_the_entry_can_be_chosen(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Report D: the option that the message names exists, for inspect and for compress."""
+    two, bundle = str(model.with_name("two.pth")), tmp_path / "b.npz"
+    compress = ["compress", two, "-o", str(bundle), "--sparsity", "0"]
+
+    for arguments in (["inspect", two], compress):
+        assert run(arguments) == 1
+        assert "--weights-key" in capsys.readouterr().err
+    assert document(["inspect", two, "--weights-key", "model_ema"], capsys)["weights_key"] == "model_ema"
+    output([*compress, "--weights-key", "model_ema"], capsys)
+    np.testing.assert_array_equal(open_bundle(bundle)["bias"], np.ones(32, np.float32))
+
+
+def test_a_bundle_is_not_compressed_again(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Report K: it is no checkpoint with arrays called ``data`` and ``manifest``."""
+    bundle = str(tmp_path / "b.npz")
+    for encoder in ("npz", "compact"):
+        output(["compress", str(model), "-o", bundle, "--sparsity", "0.5", "--encode", encoder], capsys)
+        assert run(["compress", bundle, "-o", str(tmp_path / "again.npz")]) == 1
+        assert "is a bundle, which is compressed already" in capsys.readouterr().err
+
+
+def test_a_checkpoint_may_have_an_array_called_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Report K: it is read, not called a damaged bundle."""
+    path = tmp_path / "m.npz"
+    np.savez(path, manifest=np.arange(5, dtype=np.uint8), w=np.ones((4, 4), np.float32))
+
+    found = document(["inspect", str(path)], capsys)
+
+    assert (found["kind"], found["parameters"]) == ("checkpoint", 21)

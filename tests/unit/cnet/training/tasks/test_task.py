@@ -1,0 +1,155 @@
+"""Every task computes its losses and scores from what a network gives."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from cnet.data import Dataset
+from cnet.errors import DatasetError
+from cnet.training.tasks import TASKS
+from cnet.training.tasks.ctc import Ctc, edit_distance
+
+
+def dataset(targets: np.ndarray | None) -> Dataset:
+    """Eight samples of one number each, with these targets in both splits."""
+    x = np.zeros((8, 1), np.float32)
+    return Dataset.of_arrays(x, targets, x, targets)
+
+
+def test_the_tasks() -> None:
+    """Their names, and that describing them loads no PyTorch."""
+    assert TASKS.names() == ("classification", "ctc", "distill", "regression")
+    code = "import sys, cnet.training.tasks as t; t.TASKS.describe(); assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_classification_of_samples_and_of_steps() -> None:
+    """Accuracy, top-5 and loss; labels for each step count as their mean over a sample."""
+    task = TASKS.create("classification")
+    logits = torch.eye(7)[[0, 1, 2, 3]] * 3
+    labels = torch.tensor([0, 1, 0, 6])
+
+    found = task.scores({name: total.item() for name, total in task.totals(logits, labels).items()}, 4)
+    steps = task.totals(logits.reshape(2, 2, 7), labels.reshape(2, 2))
+
+    assert found["accuracy"] == 50
+    assert found["loss"] == pytest.approx(functional.cross_entropy(logits, labels).item())
+    assert task.loss(logits.reshape(2, 2, 7), labels.reshape(2, 2)).item() == pytest.approx(found["loss"])
+    assert (steps["correct"].item(), steps["loss"].item()) == (1.0, pytest.approx(2 * found["loss"]))
+    assert task.training_total(logits, labels).item() == 2
+
+
+def test_regression_counts_squares_and_absolutes() -> None:
+    """An axis of one at the end of the output does not matter."""
+    task = TASKS.create("regression")
+    outputs, targets = torch.tensor([[1.0], [2.0]]), torch.tensor([0.0, 4.0])
+
+    totals = {name: total.item() for name, total in task.totals(outputs, targets).items()}
+
+    assert task.scores(totals, 2) == {"mse": 2.5, "mae": 1.5, "loss": 2.5}
+    assert task.loss(outputs, targets).item() == 2.5
+    assert not task.metric.higher_is_better
+
+
+def test_distillation_compares_classes() -> None:
+    """The network itself agrees fully and has no divergence."""
+    task = TASKS.create("distill")
+    outputs = torch.randn(6, 3, 4, generator=torch.Generator().manual_seed(0))
+
+    same = task.scores({name: total.item() for name, total in task.totals(outputs, outputs).items()}, 6)
+    other = task.scores({name: total.item() for name, total in task.totals(-outputs, outputs).items()}, 6)
+
+    assert same == {"kl": pytest.approx(0, abs=1e-6), "agreement": 100, "loss": pytest.approx(0, abs=1e-6)}
+    assert other["kl"] > 0.1
+    assert other["agreement"] < 50
+    assert task.loss(-outputs, outputs).item() == pytest.approx(other["kl"], rel=1e-4)
+
+
+def test_lines_are_read_by_merging_repeats() -> None:
+    """One line is right; of the other, one of three labels is missing."""
+    task = TASKS.create("ctc")
+    steps = torch.tensor([[1, 1, 0, 1, 2, 0], [3, 3, 0, 0, 2, 2]])
+    logits = 9.0 * functional.one_hot(steps, 5)
+    targets = torch.tensor([[1, 1, 2, 0], [3, 1, 2, 0]])
+
+    totals = {name: total.item() for name, total in task.totals(logits, targets).items()}
+    found = task.scores(totals, 2)
+
+    assert found["exact_lines"] == 50
+    assert found["character_error_rate"] == pytest.approx(100 / 6)
+    expected = functional.ctc_loss(
+        logits.log_softmax(2).transpose(0, 1), targets, torch.tensor([6, 6]), torch.tensor([3, 3])
+    )
+    assert found["loss"] == pytest.approx(expected.item(), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "edits"), [("", "", 0), ("kitten", "sitting", 3), ("ab", "", 2), ("", "a", 1)]
+)
+def test_edit_distance(one: str, other: str, edits: int) -> None:
+    """Levenshtein's examples."""
+    assert edit_distance([ord(c) for c in one], [ord(c) for c in other]) == edits
+
+
+@pytest.mark.parametrize("name", TASKS.names())
+def test_drawn_targets_have_a_gradient(name: str) -> None:
+    """The same for the same seed."""
+    outputs = torch.randn(4, 5, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    one, two = (TASKS.create(name).sampled_loss(outputs, torch.Generator().manual_seed(1)) for _ in range(2))
+    one.backward()
+    assert one.item() == two.item()
+    assert outputs.grad is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "targets", "output"),
+    [
+        ("classification", None, (None, 4)),
+        ("classification", np.zeros(8, np.float32), (None, 4)),
+        ("classification", np.arange(8), (None, 4)),
+        ("classification", np.zeros((8, 3), np.int64), (None, 4)),
+        ("classification", -np.ones(8, np.int64), (None, 4)),
+        ("regression", None, (None, 1)),
+        ("regression", np.zeros((8, 3), np.float32), (None, 2)),
+        ("regression", np.zeros((8, 3), np.float32), (None,)),
+        ("distill", None, (None, 1)),
+        ("ctc", np.zeros(8, np.int64), (None, 6, 4)),
+        ("ctc", np.zeros((8, 7), np.int64), (None, 6, 4)),
+        ("ctc", np.full((8, 2), 4), (None, 6, 4)),
+        ("ctc", np.zeros((8, 2), np.int64), (None, 4)),
+    ],
+)
+def test_targets_that_do_not_fit_are_refused(name: str, targets: np.ndarray | None, output: tuple[int | None]) -> None:
+    """Before anything is trained; both are stated, with what to do."""
+    with pytest.raises(DatasetError) as caught:
+        TASKS.create(name).check(dataset(targets), output)
+    assert caught.value.code in ("bad_labels", "labels_out_of_range")
+    assert caught.value.detail.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("name", "targets", "output"),
+    [
+        ("classification", np.arange(8) % 4, ("s0", 4)),
+        ("classification", np.zeros((8, 3), np.int64), (None, 3, 4)),
+        ("regression", np.zeros((8, 1), np.float32), (None,)),
+        ("regression", np.zeros(8, np.float32), (None, 1)),
+        ("distill", None, (None, 2)),
+        ("ctc", np.zeros((8, 6), np.int64), (None, 6, 4)),
+    ],
+)
+def test_targets_that_fit(name: str, targets: np.ndarray | None, output: tuple[int | None]) -> None:
+    """No error."""
+    TASKS.create(name).check(dataset(targets), output)
+
+
+def test_another_blank() -> None:
+    """The blank is a setting."""
+    logits = 9.0 * functional.one_hot(torch.tensor([[3, 0, 0, 3]]), 4)
+    assert Ctc(blank=3).totals(logits, torch.tensor([[0, 3]]))["exact"].item() == 1
