@@ -30,8 +30,8 @@ def write_checkpoint(
         template: for ``onnx``, a file of the same network, whose graph is copied.
 
     Raises:
-        CnetError: ``unknown_format``; ``torch_missing``; ``too_large`` for the format; ``not_onnx`` or ``not_alike``
-            where the template cannot be used.
+        CnetError: ``unknown_format``; ``torch_missing``; ``too_large`` for the format; ``unwritable``;
+            ``not_onnx`` or ``not_alike`` where the template cannot be used.
     """
     writable = writable_formats()
     if format not in writable:

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from cnet import dtypes
-from cnet.errors import CheckpointError
+from cnet.errors import CheckpointError, CnetError
 from cnet.formats.checkpoint_format import FORMATS, CheckpointFormat
 from cnet.formats.parsing.contents import (
     MAX_DIMENSIONS,
@@ -21,6 +21,7 @@ from cnet.formats.parsing.contents import (
 )
 from cnet.formats.parsing.mapped_file import Limits, MappedFile
 from cnet.formats.parsing.npy_arrays import NpyArray, read_npy_header
+from cnet.formats.parsing.quoting import quoted
 from cnet.formats.parsing.zip_archive import ZipArchive, is_zip
 from cnet.formats.writing import TensorsToWrite, write_chunks
 
@@ -66,8 +67,19 @@ class Npz(CheckpointFormat):
         return CheckpointContents({array.name: _stored_array(array) for array in arrays})
 
     def write(self, path: Path, tensors: TensorsToWrite, template: Path | None = None) -> None:
-        """Write what ``numpy.load`` reads. ``numpy.savez`` would refuse tensors called ``file``."""
+        """Write what ``numpy.load`` reads. ``numpy.savez`` would refuse tensors called ``file``.
+
+        Raises:
+            CnetError: (``unwritable``) a name has a NUL character.
+        """
         del template
+        unwritable = [row.name for row in tensors.descriptions if "\0" in row.name]
+        if unwritable:
+            raise CnetError(
+                f"tensor {quoted(unwritable[0])}: its name has a NUL character, after which names in npz files end. "
+                "Write safetensors or torch.",
+                code="unwritable",
+            )
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for row in tensors.descriptions:
                 member = zipfile.ZipInfo(f"{row.name}.npy", _TIMESTAMP)

@@ -18,6 +18,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from cnet import search
 from cnet.errors import SpecError
 from cnet.formats.parsing.tensor_values import check_finite
@@ -64,7 +66,8 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
             the observer itself raises passes through as it is.
     """
     tracker = PhaseTracker(observer)
-    with errors_name_phase(tracker):
+    # values that become infinite are refused where they matter, with an error that says what to do
+    with errors_name_phase(tracker), np.errstate(over="ignore"):
         tracker.phase("load")
         steps = load(spec, inputs, tracker)
         baseline = steps.networks.baseline

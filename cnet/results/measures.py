@@ -42,7 +42,9 @@ def _float32_chunks(weights: Weights) -> Iterator[npt.NDArray[np.generic]]:
     for name in weights.compressible:
         tensor = weights[name]
         for chunk in arrays.chunks(tensor.data):
-            yield dtypes.widen(chunk, tensor.dtype).astype(np.float32, copy=False)
+            with np.errstate(over="ignore"):  # float64 values beyond the range of float32 become infinite
+                narrow = dtypes.widen(chunk, tensor.dtype).astype(np.float32, copy=False)
+            yield narrow
 
 
 def _npz_size(members: Iterable[_NpzMember]) -> int:

@@ -85,7 +85,7 @@ async def receive_file(request: Request, folder: Path, settings: Settings) -> Re
     """Write an uploaded file to ``folder / "body"``. It is the body itself, or the one part of a multipart form.
 
     Raises:
-        MediaTypeError: the body is JSON, or it is encoded.
+        MediaTypeError: the body is JSON or of a web form, or it is encoded.
         TooLargeError: the file is larger than ``max_upload_bytes``.
         StorageFullError: the file would leave less than ``min_free_bytes`` free.
         BadRequestError: (``bad_multipart``) the multipart form is malformed.
@@ -95,6 +95,12 @@ async def receive_file(request: Request, folder: Path, settings: Settings) -> Re
         raise MediaTypeError(
             "request body: it is JSON, but a file is needed. "
             "Send the file itself as the body, or as the part `file` of multipart/form-data."
+        )
+    if kind == "application/x-www-form-urlencoded":
+        raise MediaTypeError(
+            "request body: its Content-Type is that of a web form, as curl sends it with -d, which also removes bytes "
+            "from the file. Send it with `curl -T FILE -X POST`, or with `--data-binary @FILE` and "
+            "`-H 'Content-Type: application/octet-stream'`."
         )
     _refuse_encoding(request)
     part = FilePart(request.headers["content-type"]) if kind == "multipart/form-data" else None

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from urllib.parse import unquote
+
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from app.core.errors import BadRequestError
 
+_EXTENDED_NAME = re.compile(r";\s*filename\*\s*=\s*\"?(?P<charset>[\w.:-]*)'[\w-]*'(?P<name>[^;\"\s]+)", re.IGNORECASE)
 _IDENTITY = {"", "7bit", "8bit", "binary"}
 
 
@@ -67,7 +74,8 @@ class FilePart:
         self._header_value.clear()
 
     def _begin_content(self) -> None:
-        options = parse_options_header(self._headers.get("content-disposition"))[1]
+        disposition = self._headers.get("content-disposition", "")
+        options = parse_options_header(disposition)[1]
         name = options.get(b"name", b"").decode("utf-8", "replace")
         if name != "file":
             raise _bad(f"it has a part named {name[:60]!r}, but options belong in the query, as in ?filename=model.pth")
@@ -76,11 +84,24 @@ class FilePart:
         self._files += 1
         if self._files > 1:
             raise _bad("it has two parts named `file`, but each request uploads one file")
-        given = options.get(b"filename")
-        self.filename = given.decode("utf-8", "replace") if given is not None else None
+        self.filename = _filename(disposition, options.get(b"filename"))
 
     def _end(self) -> None:
         self._ended = True
+
+
+def _filename(disposition: str, given: bytes | None) -> str | None:
+    """The file name of a part: ``filename*`` (RFC 5987), else ``given``, in which words of RFC 2047 are decoded."""
+    extended = _EXTENDED_NAME.search(disposition)
+    with suppress(LookupError):  # a character set that Python does not know
+        if extended:
+            return unquote(extended["name"], extended["charset"] or "utf-8", "replace")
+    if given is None:
+        return None
+    name = given.decode("utf-8", "replace")
+    with suppress(LookupError, ValueError, HeaderParseError):
+        return str(make_header(decode_header(name))) if "=?" in name else name
+    return name
 
 
 def _bad(why: str) -> BadRequestError:

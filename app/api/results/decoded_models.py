@@ -44,7 +44,8 @@ class DecodedModels:
         Raises:
             BundleError: the stored bundle is damaged.
             StorageFullError: there is no space to decode it.
-            UnprocessableError: (``unsupported_format``) the model is too large for an ONNX file.
+            UnprocessableError: (``unsupported_format``) the model is too large for an ONNX file, or has tensors that
+                the format cannot hold.
         """
         path = self._folder / f"{digest}.{model_format}"
         file = _opened(path) or self._decode(bundle, path, model_format)
@@ -60,7 +61,7 @@ class DecodedModels:
             try:
                 self._write(opened, made, model_format)
             except CnetError as error:
-                if error.code != "too_large":
+                if error.code not in ("too_large", "unwritable"):
                     raise
                 raise UnprocessableError(error.detail, code="unsupported_format") from error
             file = made.open("rb")

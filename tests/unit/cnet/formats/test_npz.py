@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cnet.formats import Limits, read_checkpoint
+from cnet.errors import CnetError
+from cnet.formats import Limits, read_checkpoint, write_checkpoint
+from cnet.weights import Tensor, Weights
 from tests.unit.cnet.formats.files import names, npz, refusal, written
 
 DTYPES = ["f8", "f4", "f2", "c8", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?"]
@@ -145,3 +147,14 @@ def test_types_of_ml_dtypes_are_named(tmp_path: Path, descr: str, itemsize: int,
     assert error.code == "unsupported_dtype"
     assert dtype in error.detail
     assert "astype(numpy.float32)" in error.detail
+
+
+def test_names_that_differ_after_a_nul_are_not_mixed_up(tmp_path: Path) -> None:
+    """Report K: a name in a zip archive ends at a NUL character, so that two tensors would become one."""
+    tensors = [Tensor(name, "float32", np.ones((2, 2), np.float32)) for name in ("w\0a", "w\0b")]
+
+    with pytest.raises(CnetError, match="Write safetensors") as caught:
+        write_checkpoint(Weights.select(tensors), tmp_path / "w.npz", "npz")
+
+    assert caught.value.code == "unwritable"
+    assert not list(tmp_path.iterdir())

@@ -282,3 +282,17 @@ def test_included_tables_are_compressed_and_must_be_finite(tmp_path: Path) -> No
     with pytest.raises(CheckpointError) as caught:
         run(mask, Inputs(weights, None, tmp_path / "mask"), SilentRunObserver())
     assert caught.value.code == "not_finite"
+
+
+def test_values_beyond_float32_warn_nobody(tmp_path: Path) -> None:
+    """Report K: a float64 tensor with 1e300 printed a warning of NumPy; in these tests a warning is an error."""
+    values = np.random.default_rng(0).normal(size=(16, 16))
+    values[0, 0] = 1e300
+    weights = Weights.select([Tensor("w", "float64", values)])
+
+    outcome = run(weights_spec(), Inputs(weights, None, tmp_path / "run"), SilentRunObserver())
+
+    assert open_bundle(outcome.bundles[0])["w"][0, 0] == 1e300
+    uniform = weights_spec(quantize={"name": "uniform"})
+    with pytest.raises(CheckpointError, match="larger than its element type can hold"):
+        run(uniform, Inputs(weights, None, tmp_path / "uniform"), SilentRunObserver())

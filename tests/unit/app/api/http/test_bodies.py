@@ -136,3 +136,14 @@ def test_only_abandoned_folders_are_removed(begin: Start) -> None:
         assert remove_abandoned_folders(root) == 1
         assert used.exists()
     assert bench.leftovers() == []
+
+
+def test_a_web_form_names_the_right_option_of_curl(bench: Bench) -> None:
+    """Report I: ``curl -d @file`` removes line ends from the file, so uploading it again would not help."""
+    headers = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
+
+    answer = bench.client.post("/v1/checkpoints", content=small_weights(), headers=headers)
+
+    problem = check_problem(answer, 415, "unsupported_media_type")
+    assert "--data-binary" in problem["detail"]
+    assert "-T" in problem["detail"]

@@ -113,3 +113,25 @@ def test_any_garbage_is_refused_or_read(body: bytes) -> None:
     with suppress(BadRequestError):
         file.feed(b"--BOUND\r\n" + body)
         file.finish()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "name"),
+    [
+        ("filename=\"model.pth\"; filename*=UTF-8''mod%C3%A8le.pth", "modèle.pth"),
+        ("filename*=UTF-8'en'na%20me.pth", "na me.pth"),
+        ("filename*=iso-8859-1''mod%E8le.pth", "modèle.pth"),
+        ("filename=\"plain.pth\"; filename*=nonsense''%41", "plain.pth"),
+        ('filename="=?utf-8?B?bW9kw6hsZS5wdGg=?="', "modèle.pth"),
+        ('filename="=?utf-8?Q?mod=C3=A8le.pth?="', "modèle.pth"),
+        ('filename="=?nonsense?Q?a?="', "=?nonsense?Q?a?="),
+        ('filename="a=?b.pth"', "a=?b.pth"),
+    ],
+)
+def test_encoded_names_are_decoded(parameters: str, name: str) -> None:
+    """Report K: the extended parameter of RFC 5987, and the encoded words of RFC 2047."""
+    file = FilePart(TYPE)
+    file.feed(f'--BOUND\r\nContent-Disposition: form-data; name="file"; {parameters}\r\n\r\nx'.encode() + END)
+    file.finish()
+
+    assert file.filename == name
