@@ -27,6 +27,9 @@ Pattern = Annotated[str, Field(min_length=1, max_length=500)]
 DEFAULT_PARTS = {"method": "cnet", "prune": "magnitude", "quantize": "kmeans", "encode": "compact"}
 """The part that a job uses where its specification leaves a field out; a method only with a data set."""
 
+DEFAULT_VALIDATION = 0.1
+"""Share of the training data on which a job makes its choices, where its specification says nothing."""
+
 
 class Target(UserDocument):
     """What the selected point must meet; exactly one of the fields is set."""
@@ -35,8 +38,8 @@ class Target(UserDocument):
         default=None,
         ge=0.0,
         le=100.0,
-        description="Percentage points of accuracy below the baseline; of the points that lose no more, the smallest "
-        "bundle is selected.",
+        description="Percentage points of accuracy below the baseline (of a task with another metric: its loss against "
+        "the baseline in its own unit); of the points that lose no more, the smallest bundle is selected.",
     )
     max_bytes: int | None = Field(
         default=None,
@@ -116,6 +119,14 @@ class JobSpec(UserDocument):
         default=None,
         max_length=200,
         description="Id of a data set, or the name of a built-in one; null: compress the weights without any data.",
+    )
+    validation: float | None = Field(
+        default=None,
+        ge=0.0,
+        le=0.5,
+        description="Share of the training data that is set apart by a draw with training.seed, and on which every "
+        "choice of the job is made; test data only report. 0: choices are made on test data. Default: "
+        f"{DEFAULT_VALIDATION}.",
     )
     preprocess: Preprocess | None = Field(
         default=None, description="Scaling of the images of the data set; null: none."
@@ -197,7 +208,7 @@ class JobSpec(UserDocument):
         """Check that a job without a data set asks for nothing that needs one."""
         if self.trains:
             return self
-        unused = [n for n in ("training", "baseline", "recover", "preprocess") if getattr(self, n)]
+        unused = [n for n in ("training", "baseline", "recover", "preprocess", "validation") if getattr(self, n)]
         if unused:
             raise ValueError(f"without a dataset nothing is trained. Leave out {', '.join(unused)}.")
         for field in part_fields(JobSpec):
@@ -230,6 +241,7 @@ class JobSpec(UserDocument):
         if self.trains:
             training = self.training or Training()
             update["training"] = training
+            update["validation"] = DEFAULT_VALIDATION if self.validation is None else self.validation
             update["prune"] = _prune_gradually(update["prune"], training)
             update["method"] = self.method or METHODS.create(DEFAULT_PARTS["method"])
             update["recover"] = self.recover or Recover()

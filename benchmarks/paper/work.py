@@ -60,6 +60,7 @@ class StudySetup:
             "checkpoint": job.start,
             "architecture": {"name": self.architecture},
             "dataset": self.dataset,
+            "validation": 0,  # the committed results are of trainings on all training data
             "preprocess": self.source.preprocess,
             "training": {**job.spec["training"], "device": self.device},
         }

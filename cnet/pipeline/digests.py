@@ -12,7 +12,7 @@ from cnet.models.programs import StoredProgram
 from cnet.search import resolved_document
 from cnet.spec import JobSpec
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 """Version of the saved state of a run. It rises with each change, so that no release resumes the state of another."""
 
 _NOT_IN_BUNDLES = ("name", "labels", "checkpoint", "time_limit")

@@ -62,9 +62,9 @@ class InMemorySteps(PointSteps[PrunedNetwork, Symbols]):
             stored = open_bundle(draft).stored()
             _check_decoded(stored, symbols)
             decoded = multiply_products(stored)
-            accuracy, loss = evaluate(context.network, decoded)
-            accuracies = (accuracy, pruned.accuracy)
-            return measure_network(pruned.original, (stored, decoded), symbols, accuracies, loss)
+            original = None if context.network is None else self.networks.original
+            scores = evaluate(context.network, decoded, original)
+            return measure_network(pruned.original, (stored, decoded), symbols, scores, pruned.accuracy)
 
 
 def _check_decoded(stored: Weights, symbols: Symbols) -> None:

@@ -10,6 +10,13 @@ import numpy.typing as npt
 from cnet.symbols import SymbolSource
 from cnet.weights import Weights
 
+NO_VALIDATION = (
+    "warning: there is no validation split, so the run's choices (search, target, selected point) are made on the test "
+    "split, and its scores are better than those of new data. Set validation to a share of the training data, such as "
+    "0.1."
+)
+"""The warning about a run that has no validation split."""
+
 
 def about_weights(weights: Weights) -> Iterator[str]:
     """The warning about a network of which nothing is compressible."""

@@ -17,12 +17,15 @@ from cnet.observer import Observer
 from cnet.pipeline.plan import TrainingPlan
 from cnet.prune import Curvature, Pruner
 from cnet.quantize import Quantizer
+from cnet.results.measurements import Scores
 from cnet.spec import Preprocess
 from cnet.symbols import Symbols
 from cnet.training.stage import Distillation, GradualPruning, TrainingStage
 from cnet.weights import Selection, Weights
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from cnet.training.config import Training
     from cnet.training.trainer import Trainer
 
@@ -63,6 +66,7 @@ class TrainableNetwork:
         self._plan = plan
         self._dataset = dataset
         self._trainer = _trainer(plan, dataset, preprocess, selection, observer)
+        self._original_outputs: dict[str, Tensor] | None = None
 
     def check(self, weights: Weights) -> None:
         """Check that tensors and labels fit the architecture. Raises as ``cnet.models.match.check_match``."""
@@ -70,9 +74,9 @@ class TrainableNetwork:
         check_match(self._plan.architecture, self._dataset.input_shape, self._dataset.classes, shapes)
 
     @property
-    def test_images(self) -> int:
-        """Number of images on which accuracies are measured."""
-        return len(self._dataset.test)
+    def choice_samples(self) -> int:
+        """Number of samples on which choices are made: those for validation, without them those for the test."""
+        return len(self._dataset.validation or self._dataset.test)
 
     def initial(self, state: Path, on_fraction: OnFraction) -> Weights:
         """A baseline: random weights, trained with the task loss alone."""
@@ -140,15 +144,36 @@ class TrainableNetwork:
         measure = options.reestimate_batch_norm
         return TrainingStage(name, training, state_file=run.state, distillation=taught, remeasure_batch_norm=measure)
 
-    def evaluate(self, weights: Weights) -> tuple[float, float]:
-        """Accuracy in percent and loss, measured on the test images."""
-        evaluation = self._trainer.evaluate(weights)
-        return evaluation.accuracy, evaluation.loss
+    def evaluate(self, weights: Weights, original: Weights | None = None) -> Scores:
+        """Scores on the splits for test and validation.
+
+        Args:
+            weights: of the network to evaluate.
+            original: of the network before compression, to compare the test outputs with; None: no comparison.
+        """
+        splits = [name for name in ("test", "validation") if name in self._dataset.splits]
+        references = dict.fromkeys(splits, None) | self._reference(original)
+        found = self._trainer.evaluate_splits(weights, references)
+        metric = self._trainer.task.metric
+        validation = found["validation"].scores if "validation" in found else None
+        return Scores(metric.name, metric.unit, metric.higher_is_better, found["test"].scores, validation)
+
+    def test_accuracy(self, weights: Weights) -> float | None:
+        """Accuracy in percent on the test split; None for a task without it."""
+        return self._trainer.evaluate(weights).scores.get("accuracy")
+
+    def _reference(self, original: Weights | None) -> dict[str, Tensor]:
+        """The test outputs of the original network, computed once, where they are those of classes."""
+        if original is None or not self._trainer.task.compares_classes:
+            return {}
+        if self._original_outputs is None:
+            self._original_outputs = self._trainer.outputs(original, ["test"])
+        return self._original_outputs
 
 
-def evaluate(net: TrainableNetwork | None, weights: Weights) -> tuple[float | None, float | None]:
-    """Accuracy in percent and loss on the test images; None twice where there is no data set."""
-    return net.evaluate(weights) if net else (None, None)
+def evaluate(network: TrainableNetwork | None, weights: Weights, original: Weights | None = None) -> Scores | None:
+    """Scores of a network (``TrainableNetwork.evaluate``); None where there is no data set."""
+    return network.evaluate(weights, original) if network else None
 
 
 def _trainer(

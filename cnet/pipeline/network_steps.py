@@ -94,7 +94,7 @@ class NetworkSteps:
             context.observer.phase("baseline")
             original = self.original
             context.log(log_warnings.about_weights(original))
-            result = compute(BaselineResult, BaselineMeasurement(original, *evaluate(context.network, original)))
+            result = compute(BaselineResult, BaselineMeasurement(original, evaluate(context.network, original)))
             context.folder.set_record("baseline", result.to_json())
         context.observer.baseline(result)
         context.meter.seek(context.costs.baseline + context.costs.evaluate)
@@ -141,8 +141,8 @@ class NetworkSteps:
             context.folder.set_record("forecast", forecast.to_json())
         else:
             forecast = Forecast.from_json(record)
-        images = None if context.network is None else context.network.test_images
-        return SearchInputs(self.baseline, forecast, images, context.costs.per_sparsity / context.costs.per_point)
+        samples = None if context.network is None else context.network.choice_samples
+        return SearchInputs(self.baseline, forecast, samples, context.costs.per_sparsity / context.costs.per_point)
 
     def visit(self, sparsity: float) -> None:
         """Note that the next point has this sparsity, and drop saved weights that no later point will ask for."""
@@ -165,7 +165,7 @@ class NetworkSteps:
             weights = self._recover(*self._set_zeros(dense, sparsity), position)
         else:
             context.observer.log(f"sparsity {sparsity:g}: weights pruned and recovered by an earlier attempt")
-        accuracy, _ = evaluate(context.network, weights)
+        accuracy = None if context.network is None else context.network.test_accuracy(weights)
         context.advance(context.costs.evaluate)
         reference = self.original if context.network is None else finetuned
         curvature = partial(context.network.curvature, weights) if context.network else None

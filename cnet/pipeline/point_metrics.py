@@ -13,7 +13,7 @@ from cnet.errors import BundleError, CheckpointError
 from cnet.parts.capabilities import reported_settings
 from cnet.products import product_slices
 from cnet.quantize import Quantizer
-from cnet.results.measurements import BundleMeasurement, NetworkMeasurement, PointMeasurement, TensorMeasurement
+from cnet.results.measurements import BundleMeasurement, NetworkMeasurement, PointMeasurement, Scores, TensorMeasurement
 from cnet.results.measures import WeightCounts, squared_error
 from cnet.results.metrics import compute
 from cnet.results.points import BaselineResult, LayerResult, PartBytes, Point
@@ -84,8 +84,8 @@ def measure_network(
     original: Vector,
     networks: tuple[Weights, Weights],
     symbols: Symbols,
-    accuracies: tuple[float | None, float | None],
-    loss: float | None,
+    scores: Scores | None,
+    accuracy_before_quantize: float | None,
 ) -> NetworkMeasurement:
     """Measure a decoded network.
 
@@ -93,8 +93,8 @@ def measure_network(
         original: w_net just before pruning, shape (n,), floating point.
         networks: the tensors as they lie in the bundle, and as its reader gets them: with factors, and with products.
         symbols: mask, labels and centroids that the bundle holds.
-        accuracies: of the decoded network, and of the network before it was quantized.
-        loss: of the decoded network.
+        scores: of the decoded network.
+        accuracy_before_quantize: of the network before it was quantized.
     """
     stored, decoded = networks
     tensors = tuple(_tensors(original, stored, decoded, symbols))
@@ -106,7 +106,7 @@ def measure_network(
         squared_error=squared_error(original, vector),
         populations=_populations(symbols.labels),
     )
-    return NetworkMeasurement(*accuracies, loss, symbols.clusters, counts, tensors)
+    return NetworkMeasurement(scores, accuracy_before_quantize, symbols.clusters, counts, tensors)
 
 
 def measured_point(request: PointRequest, network: NetworkMeasurement, baseline: BaselineResult) -> PointMeasurement:

@@ -19,6 +19,7 @@ from cnet.pipeline.network_steps import NetworkSteps
 from cnet.pipeline.point_metrics import PointRequest, check_finite, measured_point, point_of
 from cnet.results.measurements import NetworkMeasurement, PointMeasurement
 from cnet.results.metrics import compute_notes, declared_metrics
+from cnet.results.metrics import notes as compute_noted
 from cnet.results.points import BaselineResult, Point
 from cnet.search import Candidate
 from cnet.symbols import SymbolSource
@@ -132,9 +133,8 @@ class PointSteps(ABC, Generic[PrunedT, SymbolsT]):
 
 def _notes(measured: PointMeasurement, request: PointRequest, notes: Mapping[str, Any]) -> dict[str, Any]:
     """The metrics that the bundle notes: those of the point, and those of the baseline as ``baseline``."""
-    baseline = {
-        each.name: each.metric.note(getattr(measured.baseline, each.name)) for each in declared_metrics(BaselineResult)
-    }
+    declared = declared_metrics(BaselineResult)
+    baseline = compute_noted(declared, lambda each: getattr(measured.baseline, each.name))
     return {**compute_notes(Point, measured), **_searched_quantizer(request, notes), "baseline": baseline}
 
 

@@ -21,9 +21,12 @@ from typing import Any
 import numpy as np
 
 from cnet import search
+from cnet.data import Dataset
+from cnet.data.validation import with_validation
 from cnet.errors import SpecError
 from cnet.formats.parsing.tensor_values import check_finite
 from cnet.models.programs import StoredProgram
+from cnet.pipeline import log_warnings
 from cnet.pipeline.context import RunContext
 from cnet.pipeline.digests import dataset_digest, run_key, spec_document, with_program_digest
 from cnet.pipeline.in_memory import InMemorySteps
@@ -130,7 +133,8 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         checkpoint = Weights.select(inputs.weights.tensors, plan.selection, inputs.weights.tied)
         for name in checkpoint.compressible:
             check_finite(checkpoint[name])
-    network = _network(spec, inputs, plan, observer)
+    dataset = _with_validation(spec, inputs.dataset, observer)
+    network = _network(spec, dataset, plan, observer)
     if checkpoint is not None and network is not None:
         network.check(checkpoint)
     spec = with_program_digest(spec, inputs.program)
@@ -141,7 +145,7 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
     folder = RunFolder(inputs.folder, run_key(spec, **digests), plan.selection)
     if folder.resumed:
         observer.log("this run was started before: it continues from its saved state")
-    costs = StepCosts.of(spec, inputs.dataset)
+    costs = StepCosts.of(spec, dataset)
     return RunContext(
         checkpoint=checkpoint,
         plan=plan,
@@ -162,11 +166,24 @@ def _selection(selection: Selection, weights: Weights, program: StoredProgram | 
     return replace(selection, tables=selection.tables | buffers)
 
 
-def _network(spec: JobSpec, inputs: Inputs, plan: CompressionPlan, observer: RunObserver) -> TrainableNetwork | None:
+def _with_validation(spec: JobSpec, dataset: Dataset | None, observer: RunObserver) -> Dataset | None:
+    """The data set with the split on which the run's choices are made."""
+    resolved = spec.resolved()
+    if dataset is None or resolved.training is None:
+        return dataset
+    made = with_validation(dataset, resolved.validation or 0.0, resolved.training.seed)
+    if made.validation is None:
+        observer.log(log_warnings.NO_VALIDATION)
+    return made
+
+
+def _network(
+    spec: JobSpec, dataset: Dataset | None, plan: CompressionPlan, observer: RunObserver
+) -> TrainableNetwork | None:
     training = TrainingPlan.of(spec)
-    if training is None or inputs.dataset is None:
+    if training is None or dataset is None:
         return None
-    return TrainableNetwork(training, inputs.dataset, spec.preprocess, plan.selection, observer)
+    return TrainableNetwork(training, dataset, spec.preprocess, plan.selection, observer)
 
 
 def _notes(spec: JobSpec, digests: Mapping[str, str | None]) -> dict[str, Any]:

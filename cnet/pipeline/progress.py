@@ -51,7 +51,7 @@ class StepCosts:
             finetune=epoch * training.finetune.epochs,
             recover=epoch * training.recover.epochs,
             centroids=epoch * training.centroids.epochs,
-            evaluate=float(len(dataset.test)),
+            evaluate=float(len(dataset.test) + len(dataset.validation or ())),
             sparsities=sparsities,
             points=points,
             gradual=epoch * training.gradual.epochs,

@@ -14,18 +14,55 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
+class Scores:
+    """How well a network does at its task.
+
+    Attributes:
+        name: of the score by which networks of the task are compared.
+        unit: of that score.
+        higher_is_better: whether a better network has a larger one.
+        test: scores by name on the test split.
+        validation: on the validation split; None without one.
+    """
+
+    name: str
+    unit: str
+    higher_is_better: bool
+    test: Mapping[str, float]
+    validation: Mapping[str, float] | None
+
+    @property
+    def value(self) -> float:
+        """The score on the test split."""
+        return self.test[self.name]
+
+    @property
+    def validation_value(self) -> float | None:
+        """The score on the validation split; None without one."""
+        return None if self.validation is None else self.validation[self.name]
+
+
+def test_score(scores: Scores | None, name: str) -> float | None:
+    """The score of this name on the test split; None where it was not measured."""
+    return None if scores is None else scores.test.get(name)
+
+
+def validation_score(scores: Scores | None, name: str) -> float | None:
+    """The score of this name on the validation split; None where it was not measured."""
+    return None if scores is None or scores.validation is None else scores.validation.get(name)
+
+
+@dataclass(frozen=True, eq=False)
 class BaselineMeasurement:
     """What is known of the network before compression.
 
     Attributes:
         weights: all its tensors.
-        accuracy: percent on the test images, None without a data set.
-        loss: mean cross-entropy on the test images, None without a data set.
+        scores: at its task, None without a data set.
     """
 
     weights: Weights
-    accuracy: float | None
-    loss: float | None
+    scores: Scores | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +79,15 @@ class NetworkMeasurement:
     """What was measured of the network that a bundle decodes to.
 
     Attributes:
-        accuracy: percent on the test images, None without a data set.
+        scores: at its task, None without a data set.
         accuracy_before_quantize: of the network that was pruned and recovered, and not yet quantized.
-        loss: mean cross-entropy on the test images, None without a data set.
         centroids: number of centroids, None where values are kept as they are.
         counts: over all of w_net.
         tensors: of each compressible tensor, in order of w_net.
     """
 
-    accuracy: float | None
+    scores: Scores | None
     accuracy_before_quantize: float | None
-    loss: float | None
     centroids: int | None
     counts: WeightCounts
     tensors: tuple[TensorMeasurement, ...]

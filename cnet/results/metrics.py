@@ -7,9 +7,9 @@ schema and docs/metrics.md follow from the declarations: a new metric is one fie
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
-from typing import Any, Generic, Literal, TypeVar, get_type_hints
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from typing import Any, Generic, Literal, TypeVar, get_args, get_type_hints
 
 ResultT = TypeVar("ResultT")
 MeasurementT = TypeVar("MeasurementT")
@@ -29,7 +29,8 @@ class Metric(Generic[MeasurementT]):
         description: what it is, as the API and the documentation print it.
         source: what it is computed from.
         compute: computes it from what was measured.
-        noted: how the notes in the bundle hold it: as it is, rounded to six significant digits, or not at all.
+        noted: how the notes in the bundle hold it: as it is, rounded to six significant digits, only where it was
+            measured (as it is), or not at all.
         heading: of its column in the text table; ``""`` where the table does not show it.
         cell: writes a value for the text table.
     """
@@ -38,7 +39,7 @@ class Metric(Generic[MeasurementT]):
     description: str
     source: Source
     compute: Callable[[MeasurementT], Any]
-    noted: Literal["exact", "rounded"] | None = None
+    noted: Literal["exact", "rounded", "measured"] | None = None
     heading: str = ""
     cell: Callable[[Any], str] = str
 
@@ -46,7 +47,7 @@ class Metric(Generic[MeasurementT]):
         """The value as the notes hold it; None for a number that is not finite."""
         if self.noted == "rounded" and value is not None:
             return float(f"{value:.{_SIGNIFICANT_DIGITS}g}") if math.isfinite(value) else None
-        return value
+        return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,27 @@ def compute_notes(result: type[Any], measurement: Any) -> dict[str, Any]:
     """
     noted = [each for each in declared_metrics(result) if each.metric.noted]
     ordered = sorted(noted, key=lambda each: each.metric.source != "request")
-    return {each.name: each.metric.note(each.metric.compute(measurement)) for each in ordered}
+    return notes(ordered, lambda each: each.metric.compute(measurement))
+
+
+def notes(metrics: Iterable[DeclaredMetric], value: Callable[[DeclaredMetric], Any]) -> dict[str, Any]:
+    """The noted ones of some metrics by name; ``value`` gives the value of each."""
+    found = {each.name: (each.metric, value(each)) for each in metrics if each.metric.noted}
+    return {
+        name: metric.note(number)
+        for name, (metric, number) in found.items()
+        if metric.noted != "measured" or number is not None
+    }
 
 
 def finite(value: Any) -> Any:
     """``value``, or None for a number that JSON does not have."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def nested_result(declared: DeclaredMetric) -> type[Any] | None:
+    """The dataclass of metrics that a metric's values are, also where they may be None; None for other values."""
+    for kind in (declared.type, *get_args(declared.type)):
+        if is_dataclass(kind) and isinstance(kind, type):
+            return kind
+    return None

@@ -6,131 +6,33 @@ Their JSON forms are those of the HTTP contract. A number that does not exist, o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from cnet.results.measurements import BaselineMeasurement, BundleMeasurement, TensorMeasurement
-from cnet.results.measures import npz_bytes, npz_vector_bytes
-from cnet.results.metrics import Metric, Source, declare, finite
+from cnet.results.baseline import (
+    BaselineResult,
+    TaskScore,
+    finite_values,
+    own_members,
+    quality_of,
+    task_score,
+    with_metric,
+)
+from cnet.results.bundle_parts import LayerResult, PartBytes
+from cnet.results.measurements import (
+    BundleMeasurement,
+    test_score,
+    validation_score,
+)
+from cnet.results.metrics import Metric, Source, declare
 
-
-def _baseline(unit: str, description: str, compute: Callable[[BaselineMeasurement], Any], **shown: Any) -> Any:
-    return declare(Metric(unit, description, "network", compute, **{"noted": "exact", **shown}))
-
-
-def _part(description: str, heading: str, compute: Callable[[Any], int]) -> Any:
-    return declare(Metric("bytes", description, "file", compute, heading=heading, cell="{:,}".format))
-
-
-def _layer(unit: str, description: str, compute: Callable[[TensorMeasurement], Any]) -> Any:
-    return declare(Metric(unit, description, "network", compute))
+__all__ = ["BaselineResult", "LayerResult", "PartBytes", "Point", "TaskScore"]
 
 
 def _point(
     source: Source, unit: str, description: str, compute: Callable[[BundleMeasurement], Any], **shown: Any
 ) -> Any:
     return declare(Metric(unit, description, source, compute, **shown))
-
-
-@dataclass(frozen=True)
-class BaselineResult:
-    """The network before compression."""
-
-    accuracy: float | None = field(
-        metadata=_baseline("percent", "Accuracy on the test images; null without a data set.", lambda m: m.accuracy)
-    )
-    loss: float | None = field(
-        metadata=_baseline(
-            "nats",
-            "Mean cross-entropy on the test images; null without a data set.",
-            lambda m: m.loss,
-            noted="rounded",
-        )
-    )
-    raw_bytes: int = field(
-        metadata=_baseline("bytes", "Size of all elements in their own types.", lambda m: m.weights.raw_bytes)
-    )
-    npz_bytes: int = field(
-        metadata=_baseline(
-            "bytes",
-            "Size of all tensors as `numpy.savez_compressed` writes them, one member each.",
-            lambda m: npz_bytes(m.weights),
-        )
-    )
-    compressible_npz_bytes: int = field(
-        metadata=_baseline(
-            "bytes",
-            "Size of the compressible weights, as one float32 vector that `numpy.savez_compressed` writes.",
-            lambda m: npz_vector_bytes(m.weights),
-        )
-    )
-    parameters: int = field(
-        metadata=_baseline("", "Elements of all tensors, tied ones once.", lambda m: m.weights.parameters)
-    )
-    compressible_parameters: int = field(
-        metadata=_baseline("", "Compressible weights.", lambda m: m.weights.compressible_parameters)
-    )
-
-    def to_json(self) -> dict[str, Any]:
-        """The contract's ``baseline``; all values are JSON numbers or null."""
-        return _finite_values(asdict(self))
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """The inverse of ``to_json``; other members are ignored."""
-        return cls(**_own_members(cls, document))
-
-
-@dataclass(frozen=True)
-class PartBytes:
-    """Size of each part of a bundle's file; ``total`` is the file's size, and the sum of the others."""
-
-    mask: int = field(metadata=_part("Size of the mask in the file.", "mask", lambda m: m.mask))
-    labels: int = field(metadata=_part("Size of the labels in the file.", "labels", lambda m: m.labels))
-    centroids: int = field(metadata=_part("Size of the centroids in the file.", "centroids", lambda m: m.centroids))
-    other_tensors: int = field(
-        metadata=_part("Size of the tensors that are not compressible.", "other", lambda m: m.other_tensors)
-    )
-    container: int = field(
-        metadata=_part("Size of everything else: zip records and manifest.", "container", lambda m: m.container)
-    )
-    total: int = field(metadata=_part("Size of the file, the sum of its parts.", "bytes", lambda m: m.total))
-
-    @property
-    def symbols(self) -> int:
-        """Bytes of mask, labels and centroids."""
-        return self.mask + self.labels + self.centroids
-
-
-@dataclass(frozen=True)
-class LayerResult:
-    """One compressible tensor at one point. Where it is stored as two factors, counts are those of the factors."""
-
-    name: str = field(metadata=_layer("", "Name of the tensor.", lambda m: m.name))
-    shape: tuple[int, ...] = field(metadata=_layer("", "Shape of the tensor.", lambda m: m.shape))
-    parameters: int = field(metadata=_layer("", "Weights of the tensor.", lambda m: m.counts.weights))
-    kept: int = field(metadata=_layer("", "Weights that are not zero after decoding.", lambda m: m.counts.nonzero))
-    sparsity: float = field(metadata=_layer("fraction", "Weights that are zero.", lambda m: m.counts.sparsity))
-    mse: float = field(
-        metadata=_layer("", "Mean of (decoded - original)² over the tensor, zeros included.", lambda m: m.counts.mse)
-    )
-    clusters: int | None = field(
-        metadata=_layer(
-            "", "Labels in use; null where values are kept as they are.", lambda m: m.counts.clusters_in_use
-        )
-    )
-    label_entropy: float | None = field(
-        metadata=_layer("bits per label", "Entropy of the tensor's labels.", lambda m: m.counts.label_entropy)
-    )
-
-    def to_json(self) -> dict[str, Any]:
-        """Its row in the metrics document."""
-        return _finite_values({**asdict(self), "shape": list(self.shape)})
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """The inverse of ``to_json``."""
-        return cls(**{**_own_members(cls, document), "shape": tuple(document["shape"])})
 
 
 @dataclass(frozen=True)
@@ -171,8 +73,8 @@ class Point:
         metadata=_point(
             "network",
             "percent",
-            "Accuracy of the decoded network on the test images; null without a data set.",
-            lambda m: m.network.accuracy,
+            "Accuracy of the decoded network on the test split; null without a data set.",
+            lambda m: test_score(m.network.scores, "accuracy"),
             noted="exact",
             heading="accuracy",
             cell="{:.2f} %".format,
@@ -190,9 +92,9 @@ class Point:
     loss: float | None = field(
         metadata=_point(
             "network",
-            "nats",
-            "Mean cross-entropy of the decoded network on the test images; null without a data set.",
-            lambda m: m.network.loss,
+            "",
+            "Mean loss of the decoded network on the test split, for a classification in nats.",
+            lambda m: test_score(m.network.scores, "loss"),
             noted="rounded",
         )
     )
@@ -269,12 +171,67 @@ class Point:
             lambda m: m.settings.get("mu"),
         ),
     )
+    metric: TaskScore | None = field(
+        default=None,
+        metadata=_point(
+            "network",
+            "",
+            "What networks of the task are compared by; null without a data set.",
+            lambda m: task_score(m.network.scores),
+            noted="measured",
+        ),
+    )
+    accuracy_validation: float | None = field(
+        default=None,
+        metadata=_point(
+            "network",
+            "percent",
+            "Accuracy of the decoded network on the validation split; null without one.",
+            lambda m: validation_score(m.network.scores, "accuracy"),
+            noted="measured",
+        ),
+    )
+    top5: float | None = field(
+        default=None,
+        metadata=_point(
+            "network",
+            "percent",
+            "Samples of the test split whose label is among the five most likely classes.",
+            lambda m: test_score(m.network.scores, "top5"),
+            noted="measured",
+        ),
+    )
+    kl: float | None = field(
+        default=None,
+        metadata=_point(
+            "network",
+            "nats",
+            "Mean Kullback-Leibler divergence of the classes from those of the original network, on the test split.",
+            lambda m: test_score(m.network.scores, "kl"),
+            noted="measured",
+        ),
+    )
+    agreement: float | None = field(
+        default=None,
+        metadata=_point(
+            "network",
+            "percent",
+            "Samples of the test split with the top class of the original network.",
+            lambda m: test_score(m.network.scores, "agreement"),
+            noted="measured",
+        ),
+    )
+
+    @property
+    def quality(self) -> float | None:
+        """The number that choices compare, larger is better; None where nothing was measured."""
+        return quality_of(self)
 
     def to_json(self) -> dict[str, Any]:
         """The contract's Point, without ``bundle_url`` and ``layers``."""
         document = asdict(self)
         del document["layers"]
-        return _finite_values(document)
+        return finite_values(document)
 
     def to_metrics(self) -> dict[str, Any]:
         """``to_json`` and the member ``layers``: everything that is known of the point."""
@@ -283,17 +240,8 @@ class Point:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """The inverse of ``to_json`` and of ``to_metrics``; other members are ignored."""
-        own = _own_members(cls, document)
-        own["bytes"] = PartBytes(**_own_members(PartBytes, document["bytes"]))
+        own = own_members(cls, document)
+        own = with_metric(own)
+        own["bytes"] = PartBytes(**own_members(PartBytes, document["bytes"]))
         own["layers"] = tuple(LayerResult.from_json(row) for row in document.get("layers", ()))
         return cls(**own)
-
-
-def _own_members(cls: type[Any], document: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of ``document`` that are fields of the dataclass ``cls``."""
-    return {each.name: document[each.name] for each in fields(cls) if each.name in document}
-
-
-def _finite_values(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with null for every number that JSON does not have."""
-    return {key: finite(value) for key, value in document.items()}

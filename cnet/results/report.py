@@ -8,10 +8,9 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import is_dataclass
 from typing import Any
 
-from cnet.results.metrics import DeclaredMetric, declared_metrics
+from cnet.results.metrics import DeclaredMetric, declared_metrics, nested_result
 from cnet.results.points import BaselineResult, Point
 
 _SELECTED = "selected"
@@ -66,8 +65,9 @@ _Path = tuple[DeclaredMetric, ...]
 def _columns(result: type[Any], outer: _Path = ()) -> Iterator[_Path]:
     """All metrics of a result, those of a nested result one by one."""
     for each in declared_metrics(result):
-        if is_dataclass(each.type) and isinstance(each.type, type):
-            yield from _columns(each.type, (*outer, each))
+        nested = nested_result(each)
+        if nested is not None:
+            yield from _columns(nested, (*outer, each))
         else:
             yield (*outer, each)
 
@@ -82,7 +82,7 @@ def _name(path: _Path) -> str:
 
 def _value(document: Any, path: _Path) -> Any:
     for each in path:
-        document = document[each.name]
+        document = None if document is None else document[each.name]
     return document
 
 

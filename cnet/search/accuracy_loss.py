@@ -25,8 +25,8 @@ class AccuracyLoss:
     """The scale: asinh(points of accuracy lost / ``scale``), linear for small losses and logarithmic for large ones.
 
     Attributes:
-        accuracy: of the baseline, percent.
-        noise: standard deviation of a measured loss, in points of accuracy, from the number of test images.
+        accuracy: of the baseline, percent; of a task with another metric its number, negative where less is better.
+        noise: standard deviation of a measured loss, in points of accuracy, from the number of samples.
         scale: the loss at which the scale turns from linear to logarithmic, in points of accuracy.
         limit: the largest allowed loss, on the scale.
     """
@@ -37,12 +37,16 @@ class AccuracyLoss:
     limit: float
 
     @classmethod
-    def of(cls, baseline: BaselineResult, test_images: int | None, max_drop: float) -> AccuracyLoss:
+    def of(cls, baseline: BaselineResult, samples: int | None, max_drop: float) -> AccuracyLoss:
         """The scale for a search whose target allows a loss of ``max_drop`` points of accuracy."""
-        accuracy, count = baseline.accuracy or 0.0, test_images or 1
-        right = accuracy / 100
-        noise = 100 * _NOISE_SHARE * math.sqrt(max(right * (1 - right), 1 / count) / count)
-        scale = max(max_drop, noise, _LEAST_SCALE)
+        accuracy, count = baseline.quality or 0.0, samples or 1
+        if baseline.metric is None or baseline.metric.unit == "percent":
+            right, least = accuracy / 100, _LEAST_SCALE
+            noise = 100 * _NOISE_SHARE * math.sqrt(max(right * (1 - right), 1 / count) / count)
+        else:
+            least = max(_LEAST_SCALE / 100 * abs(accuracy), 1e-12)
+            noise = _NOISE_SHARE * abs(accuracy) * math.sqrt(2 / count)  # squared normal errors
+        scale = max(max_drop, noise, least)
         return cls(accuracy, noise, scale, math.asinh((max_drop + 1e-9) / scale))
 
     @property
@@ -52,7 +56,7 @@ class AccuracyLoss:
 
     def of_points(self, points: Sequence[Point]) -> Floats:
         """The losses of k points on the scale, float64, shape (k,)."""
-        lost = [self.accuracy - (0.0 if point.accuracy is None else point.accuracy) for point in points]
+        lost = [self.accuracy - (0.0 if point.quality is None else point.quality) for point in points]
         values: Floats = np.arcsinh(np.array(lost, np.float64) / self.scale)
         return values
 

@@ -48,13 +48,13 @@ class SearchInputs:
     Attributes:
         baseline: the model before compression.
         forecast: of the grid's candidates.
-        test_images: number of images that accuracies are measured on; None without a data set.
+        choice_samples: number of samples that choices are made on; None without a data set.
         visit_cost: cost of the first point of a sparsity beyond the cost of a further point, which is 1.
     """
 
     baseline: BaselineResult
     forecast: Forecast
-    test_images: int | None = None
+    choice_samples: int | None = None
     visit_cost: float = 0.0
 
 
@@ -108,7 +108,7 @@ class CandidateSearch:
     def _gain_in_size(self, made: Rows, points: Sequence[Point], size: Floats) -> tuple[Floats, Floats]:
         """By how much each candidate is smaller than the best point, and the chance that it loses little enough."""
         target, baseline = self.target, self.inputs.baseline
-        loss = AccuracyLoss.of(baseline, self.inputs.test_images, target.max_accuracy_drop or 0.0)
+        loss = AccuracyLoss.of(baseline, self.inputs.choice_samples, target.max_accuracy_drop or 0.0)
         mean, deviation = loss.posterior(self.grid.coordinates, made, points)
         chance = _normal_distribution((loss.limit - mean) / np.hypot(deviation, loss.doubt))
         chance[self._harsher_than(made[loss.of_points(points) > loss.limit + _RUIN])] = 0.0
@@ -120,11 +120,11 @@ class CandidateSearch:
     def _gain_in_quality(self, made: Rows, points: Sequence[Point]) -> Floats:
         """By how much each candidate is expected to be better than the best point that meets the target."""
         baseline = self.inputs.baseline
-        if baseline.accuracy is None:
+        if baseline.quality is None:
             values, unit = _log_errors(points), 1.0
             mean, deviation = self._expect_error(made, values)
         else:
-            loss, unit = AccuracyLoss.of(baseline, self.inputs.test_images, 0.0), _LOSS_UNIT
+            loss, unit = AccuracyLoss.of(baseline, self.inputs.choice_samples, 0.0), _LOSS_UNIT
             values = loss.of_points(points)
             mean, deviation = loss.posterior(self.grid.coordinates, made, points)
         met = [value for value, point in zip(values, points, strict=True) if meets_target(self.target, baseline, point)]

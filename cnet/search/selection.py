@@ -1,11 +1,14 @@
 """Selection of the best point of a run.
 
-The rules, where a point's drop is the accuracy of the baseline less that of the point, in points of accuracy:
+The rules, where a point's drop is the accuracy of the baseline less that of the point, in points of accuracy. For a
+task with another metric it is the difference of that metric, in its own unit, and for a metric of which less is better
+the increase. Both are measured on the validation split; without one, on the test split.
 
 - target ``max_accuracy_drop``: the smallest file among the points with no larger drop.
 - target ``max_bytes`` or ``min_ratio``: the most accurate point that fits; without accuracies that of lowest mean
   squared error.
-- no target: the smallest file among the points with a drop of at most ``DEFAULT_DROP``, otherwise the most accurate
+- no target: the smallest file among the points with a drop of at most ``DEFAULT_DROP`` (of a metric that is not in
+  percent: 1 % of the baseline's), otherwise the most accurate
   point; without accuracies the smallest file.
 """
 
@@ -49,9 +52,9 @@ def select_point(target: Target | None, baseline: BaselineResult, points: Sequen
 
 def _select_without_target(baseline: BaselineResult, points: Sequence[Point]) -> Point:
     """The best point by the last of the rules."""
-    if all(point.accuracy is None for point in points):
+    if all(point.quality is None for point in points):
         return min(points, key=_by_size)
-    near = [point for point in points if _drops_at_most(DEFAULT_DROP, baseline)(point)]
+    near = [point for point in points if _drops_at_most(_default_drop(baseline), baseline)(point)]
     return min(near, key=_by_size) if near else min(points, key=_by_quality)
 
 
@@ -59,11 +62,18 @@ def _drops_at_most(drop: float, baseline: BaselineResult) -> Callable[[Point], b
     """A function that tells whether a point's drop is at most ``drop``; it is not where there is no accuracy."""
 
     def holds(point: Point) -> bool:
-        if point.accuracy is None or baseline.accuracy is None:
+        if point.quality is None or baseline.quality is None:
             return False
-        return baseline.accuracy - point.accuracy <= drop + _ROUNDING
+        return baseline.quality - point.quality <= drop + _ROUNDING
 
     return holds
+
+
+def _default_drop(baseline: BaselineResult) -> float:
+    """``DEFAULT_DROP`` in points of a metric in percent; of another metric as a percentage of the baseline's value."""
+    if baseline.metric is None or baseline.metric.unit == "percent":
+        return DEFAULT_DROP
+    return DEFAULT_DROP / 100 * abs(baseline.quality or 0.0)
 
 
 def _by_size(point: Point) -> tuple[float, ...]:
@@ -73,7 +83,7 @@ def _by_size(point: Point) -> tuple[float, ...]:
 
 def _by_quality(point: Point) -> tuple[float, ...]:
     """Sort key: the most accurate point first, or that of lowest error; of equal ones the smaller file."""
-    quality = point.mse if point.accuracy is None else -point.accuracy
+    quality = point.mse if point.quality is None else -point.quality
     return (quality, point.bytes.total, point.index)
 
 
@@ -87,12 +97,20 @@ def _describe_failure(target: Target, baseline: BaselineResult, points: Sequence
             "larger file."
         )
     best = min(points, key=_by_quality)
-    found = "no accuracy" if best.accuracy is None else f"{best.accuracy:.2f} %"
-    before = "unknown" if baseline.accuracy is None else f"{baseline.accuracy:.2f} %"
+    found, before = _described_quality(best), _described_quality(baseline)
     return (
         f"{_describe_target(target)}: no point meets this target. The baseline has {before}, the most accurate point "
         f"{found}. Ask for a lower sparsity, more clusters, more recovery epochs or a larger drop."
     )
+
+
+def _described_quality(result: BaselineResult | Point) -> str:
+    """The number that choices compare, with its name."""
+    if result.quality is None:
+        return "no accuracy"
+    if result.metric is None or result.metric.unit == "percent":
+        return f"{result.quality:.2f} %"
+    return f"{result.metric.name} {abs(result.quality):.6g}"
 
 
 def _describe_target(target: Target) -> str:

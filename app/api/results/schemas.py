@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import is_dataclass
 from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from cnet.results import points
-from cnet.results.metrics import DeclaredMetric, declared_metrics
+from cnet.results.metrics import DeclaredMetric, declared_metrics, nested_result
 
 _GROWING = ConfigDict(extra="allow")  # numbers that a newer worker adds are shown, not dropped
 
@@ -51,9 +50,11 @@ def _nested(result: type[Any]) -> type[BaseModel]:
 
 def _field(declared: DeclaredMetric) -> tuple[Any, Any]:
     """Type and description of a metric. A float that is not finite is null, whatever its type says."""
-    kind = declared.type
-    if is_dataclass(kind) and isinstance(kind, type):
-        kind = _nested(kind)
+    kind: Any = declared.type
+    nested: Any = nested_result(declared)
+    if nested is not None:
+        schema = _nested(nested)
+        kind = schema if kind is nested else schema | None
     elif kind is float:
         kind = float | None
     unit = {"json_schema_extra": {"unit": declared.metric.unit}} if declared.metric.unit else {}

@@ -87,4 +87,4 @@ class StreamedSteps(PointSteps[StreamedPruning, StreamedSymbols]):
             )
             shapes = {name: bundle.described(name)[1] for name in layers}
             tensors = (TensorMeasurement(name, shapes[name], layer.counts()) for name, layer in layers.items())
-            return NetworkMeasurement(None, None, None, symbols.clusters, total.counts(), tuple(tensors))
+            return NetworkMeasurement(None, None, symbols.clusters, total.counts(), tuple(tensors))

@@ -81,7 +81,7 @@ def evaluate_network(
             finite &= outputs.isfinite().all()
             found = task.totals(outputs, targets)
             if reference is not None:
-                compared = comparison_totals(outputs, reference[position : position + len(outputs)])
+                compared = comparison_totals(outputs, reference[position : position + len(outputs)].to(outputs.device))
                 found |= {f"reference_{name}": total for name, total in compared.items()}
             totals = {name: total + totals.get(name, 0.0) for name, total in found.items()}
             position += len(outputs)

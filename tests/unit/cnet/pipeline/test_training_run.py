@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -264,3 +265,25 @@ def test_a_net_of_which_nothing_is_compressible_is_trained_and_kept_whole(
     assert bundle.weights().compressible_parameters == 0
     assert outcome.points[0].accuracy is not None
     assert outcome.points[0].accuracy > 50
+
+
+def test_choices_are_made_on_validation_data(tmp_path: Path) -> None:
+    """A tenth of the training data by default; test data are reported beside; 0 is warned about."""
+    observer = Recorder()
+    data = blobs()
+    wrong = replace(data, test=replace(data.test, targets=(data.test.labels + 1) % 4))
+    made = run(training_spec(target={"max_accuracy_drop": 5}), Inputs(None, wrong, tmp_path / "a"), observer)
+    point = made.points[made.selected]
+
+    assert point.metric is not None
+    assert (point.metric.name, point.metric.value, point.metric.validation) == (
+        "accuracy",
+        point.accuracy,
+        point.accuracy_validation,
+    )
+    assert (point.accuracy or 0) < 30 < 90 < (point.accuracy_validation or 0)
+    assert point.kl is not None
+    assert point.agreement is not None
+    assert not any("validation" in line for line in observer.of("log"))
+    train_and_compress(tmp_path / "b", observer, validation=0, prune={"name": "magnitude", "sparsity": 0.5})
+    assert any("there is no validation split" in line for line in observer.of("log"))

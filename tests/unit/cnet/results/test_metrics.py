@@ -13,7 +13,7 @@ import pytest
 
 from app.api.results.schemas import Metrics, Results, schema_of
 from cnet.results.metrics import Metric, compute, compute_notes, declare, declared_metrics
-from cnet.results.points import BaselineResult, LayerResult, PartBytes, Point
+from cnet.results.points import BaselineResult, LayerResult, PartBytes, Point, TaskScore
 from cnet.results.report import csv_columns, metrics_csv, table
 from tests.repository import ROOT
 from tests.unit.cnet.points_at_hand import a_baseline, a_point
@@ -78,7 +78,7 @@ def test_a_new_metric_is_computed_and_noted() -> None:
     assert compute_notes(NoiseResult, SimpleNamespace(snr=float("inf"))) == {"snr_db": None}
 
 
-RESULTS = [BaselineResult, PartBytes, LayerResult, Point]
+RESULTS = [BaselineResult, PartBytes, LayerResult, Point, TaskScore]
 
 
 @pytest.mark.parametrize("result", RESULTS)
@@ -96,8 +96,9 @@ def test_every_metric_of_a_point_is_a_column() -> None:
     columns = csv_columns()
 
     for each in declared_metrics(Point):
-        assert each.name in columns or each.name == "bytes"
+        assert each.name in columns or each.name in {"bytes", "metric"}
     assert {f"bytes_{each.name}" for each in declared_metrics(PartBytes)} <= set(columns)
+    assert {f"metric_{each.name}" for each in declared_metrics(TaskScore)} <= set(columns)
 
 
 @pytest.mark.parametrize("document", [Results, Metrics])
@@ -115,7 +116,13 @@ def test_every_metric_is_in_the_schemas_of_the_api(document: Any) -> None:
 
 @pytest.mark.parametrize(
     ("heading", "result"),
-    [("Baseline", BaselineResult), ("Point", Point), ("`bytes`", PartBytes), ("`layers`", LayerResult)],
+    [
+        ("Baseline", BaselineResult),
+        ("Point", Point),
+        ("`metric`", TaskScore),
+        ("`bytes`", PartBytes),
+        ("`layers`", LayerResult),
+    ],
 )
 def test_the_page_lists_every_metric(heading: str, result: type[Any]) -> None:
     """docs/metrics.md, in the order of the declarations."""

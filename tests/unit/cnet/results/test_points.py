@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from cnet.results.points import BaselineResult, Point
+from cnet.results.points import BaselineResult, Point, TaskScore
 from tests.unit.cnet.points_at_hand import a_baseline, a_point
 
 CONTRACT = {
     *("index", "sparsity_requested", "sparsity", "clusters", "accuracy", "accuracy_before_quantize", "loss"),
+    *("metric", "accuracy_validation", "top5", "kl", "agreement"),
     *("ratio", "ratio_weights", "ratio_raw", "bits_per_parameter", "label_entropy", "bytes", "mse", "sha256"),
 }
 
@@ -17,6 +18,18 @@ CONTRACT = {
 def test_point_has_every_field_of_the_contract() -> None:
     """All but ``bundle_url``, which the server adds, and besides what was asked of the quantizer."""
     assert set(a_point(0, 500).to_json()) == CONTRACT | {"clusters_requested", "quantizer", "step", "mu"}
+
+
+def test_choices_compare_the_metric_on_the_validation_split() -> None:
+    """Without one on the test split; of a metric of which less is better its negative."""
+    accuracy = TaskScore("accuracy", "percent", 90.0, 91.5, higher_is_better=True)
+    error = TaskScore("mse", "", 0.5, None, higher_is_better=False)
+
+    assert replace(a_point(0, 500, 90.0), metric=accuracy).quality == 91.5
+    assert replace(a_point(0, 500), metric=error).quality == -0.5
+    assert (a_point(0, 500, 90.0).quality, a_point(0, 500).quality) == (90.0, None)
+    point = replace(a_point(0, 500), metric=error)
+    assert Point.from_json(json.loads(json.dumps(point.to_metrics()))) == point
 
 
 def test_parts_of_bytes_are_those_of_the_contract() -> None:

@@ -28,7 +28,7 @@ def test_the_limit_is_the_allowed_loss_on_the_scale() -> None:
     assert loss.of_points([a_point(0, 100, 96.5, 0.1)])[0] == pytest.approx(loss.limit, abs=1e-6)
 
 
-def test_fewer_test_images_mean_more_noise() -> None:
+def test_fewer_choice_samples_mean_more_noise() -> None:
     """A hundred times fewer: ten times the noise."""
     many, few = (AccuracyLoss.of(BASELINE, images, max_drop=0.5) for images in (10_000, 100))
 

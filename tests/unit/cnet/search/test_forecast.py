@@ -49,7 +49,7 @@ def test_forecast_is_near_the_measured_size_and_error(
     spec = {"checkpoint": "ckpt_1", "target": {"min_ratio": 2}, "quantize": quantize}
     prune = {"name": "magnitude", "sparsity": [0.0, 0.5, 0.9, 0.98]}
     grid = CandidateGrid.of(JobSpec.parse({**spec, "prune": prune}))
-    forecast = Forecast.of(grid, weights.vector(), compute(BaselineResult, BaselineMeasurement(weights, None, None)))
+    forecast = Forecast.of(grid, weights.vector(), compute(BaselineResult, BaselineMeasurement(weights, None)))
     vector = weights.vector()
     for row in range(0, len(grid.candidates), 3):
         candidate = grid.candidates[row]
@@ -67,7 +67,7 @@ def test_forecast_of_a_net_without_weights_is_its_other_tensors() -> None:
         JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "none"}})
     )
     weights = Weights.select([Tensor("bias", "float32", np.ones(100, np.float32))])
-    forecast = Forecast.of(grid, weights.vector(), compute(BaselineResult, BaselineMeasurement(weights, None, None)))
+    forecast = Forecast.of(grid, weights.vector(), compute(BaselineResult, BaselineMeasurement(weights, None)))
     assert len(set(forecast.sizes.tolist())) == 1
 
 
@@ -77,7 +77,7 @@ def test_forecast_counts_the_factors_of_a_transform() -> None:
         JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "none"}})
     )
     weights = _weights()
-    baseline = compute(BaselineResult, BaselineMeasurement(weights, None, None))
+    baseline = compute(BaselineResult, BaselineMeasurement(weights, None))
     whole = Forecast.of(grid, weights.vector(), baseline)
     tenth = Forecast.of(grid, weights.vector()[::10], baseline)
     other = weights["bias"].data.nbytes + 540
@@ -90,7 +90,7 @@ def test_forecast_reads_back() -> None:
         JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "uniform"}})
     )
     weights = _weights()
-    forecast = Forecast.of(grid, weights.vector(), compute(BaselineResult, BaselineMeasurement(weights, None, None)))
+    forecast = Forecast.of(grid, weights.vector(), compute(BaselineResult, BaselineMeasurement(weights, None)))
     again = Forecast.from_json(forecast.to_json())
     assert np.array_equal(again.sizes, forecast.sizes)
     assert np.array_equal(again.errors, forecast.errors)

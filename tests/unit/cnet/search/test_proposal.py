@@ -86,7 +86,7 @@ def test_accuracy_target_is_almost_always_within_a_tenth_of_the_smallest() -> No
 
 
 @pytest.mark.parametrize("images", [50, 360, 1000])
-def test_few_test_images_cost_little(images: int) -> None:
+def test_few_choice_samples_cost_little(images: int) -> None:
     """Accuracies come in steps and many are equal; on the whole the file is as small within a few percent."""
     ratios = []
     for seed in range(12):

@@ -139,7 +139,7 @@ def test_quality_is_that_of_the_decoded_net(
     parts = streamed(weights, 0.6, name, clusters)
     write_bundle(tmp_path / "b.npz", weights, parts, ENCODERS.create("compact"))
     bundle = open_bundle(tmp_path / "b.npz")
-    expected = measure_network(weights.vector(), (bundle.stored(), bundle.weights()), symbols, (None, None), None)
+    expected = measure_network(weights.vector(), (bundle.stored(), bundle.weights()), symbols, None, None)
 
     total, layers = measure_bundle(bundle, parts)
 
