@@ -12,7 +12,8 @@ from cnet.errors import DatasetError
 from cnet.formats import Notice
 from cnet.formats.parsing.contents import MAX_DIMENSIONS
 
-_MOST_CLASSES = 100_000
+MAX_CLASSES = 100_000
+"""The most classes of a data set."""
 
 
 def check_target_array(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
@@ -51,10 +52,10 @@ def read_targets(y: NamedArray, notices: list[Notice]) -> npt.NDArray[np.int64] 
             notices.append(Notice("whole_targets", detail))
         return values
     labels = y.values.reshape(-1) if y.values.shape[1:] == (1,) else y.values
-    if labels.size and (int(labels.min()) < 0 or int(labels.max()) >= _MOST_CLASSES):
+    if labels.size and (int(labels.min()) < 0 or int(labels.max()) >= MAX_CLASSES):
         raise DatasetError(
             f"array {y.name}: its labels are {int(labels.min())} to {int(labels.max())}. "
-            f"Number the classes from 0, fewer than {_MOST_CLASSES} of them.",
+            f"Number the classes from 0, fewer than {MAX_CLASSES} of them.",
             code="bad_labels",
         )
     if labels.ndim == 2 and _is_one_hot(labels):

@@ -96,6 +96,7 @@ REMEDIES = (
         "Report",
         "Request",
         "Reshape",
+        "Resize",
         "Restart",
         "Restore",
         "Cancel",

@@ -36,7 +36,7 @@ PARTS = {
     ),
     "data": (DATASETS, ("digits",)),
     "formats": (FORMATS, ("npz", "onnx", "safetensors", "torch")),
-    "data.formats": (DATASET_FORMATS, ("cifar_binary", "csv", "idx", "npz")),
+    "data.formats": (DATASET_FORMATS, ("cifar_binary", "csv", "idx", "image_folder", "npz")),
 }
 
 
