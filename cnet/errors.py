@@ -48,6 +48,10 @@ class Issue:
     loc: tuple[str | int, ...]
     msg: str
 
+    def __str__(self) -> str:
+        """The message after its location, without the full stop, as in ``prune.sparsity: it has too few items``."""
+        return ": ".join(filter(None, (".".join(map(str, self.loc)), self.msg.removesuffix("."))))
+
 
 class SpecError(CnetError):
     """A job specification or a parameter of a part is invalid. ``issues`` has every mistake with its location."""

@@ -179,12 +179,12 @@ class JobSpec(UserDocument):
             return cls.model_validate_json(text)
         except ValidationError as error:
             issues = issues_of(error, cls)
-            summary = " ".join(f"{'.'.join(map(str, i.loc)) or 'spec'}: {i.msg.rstrip('.')}." for i in issues[:5])
+            summary = " ".join(f"{issue}." for issue in issues[:5])
             raise SpecError(f"the job spec is not valid: {summary}", issues=issues) from error
         except (TypeError, ValueError, RecursionError) as error:
             raise SpecError(
-                "job spec: the document is no JSON text or value. Send a JSON object, in which NaN and Infinity are no "
-                "numbers."
+                "job spec: the document is neither JSON text nor a value that JSON can hold. "
+                "Send a JSON object without NaN and Infinity."
             ) from error
 
     @model_validator(mode="after")

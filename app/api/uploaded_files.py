@@ -72,7 +72,9 @@ def get_uploaded_file(files: UploadedFiles, kind: str, file_id: str, owner: str)
     """
     stored = files.get(file_id, owner) if _ID.fullmatch(file_id) else None
     if stored is None or stored.deleted_at is not None:
-        raise NotFoundError(f"{kind} {file_id[:60]!r}: there is none with this id. List yours to find the right one.")
+        raise NotFoundError(
+            f"{kind} {file_id[:60]!r}: you have no {kind} with this id. List your {kind}s to find the right id."
+        )
     if stored.expires_at is not None and stored.expires_at <= utc_now():
         raise GoneError(f"{kind} {file_id}: it has expired and was removed. Upload it again.")
     return stored

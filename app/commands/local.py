@@ -158,7 +158,7 @@ def inspect(
     rows = [(str(row["name"]), "x".join(map(str, row["shape"])) or "scalar", str(row["dtype"])) for row in tensors]
     emit_line(columns(("TENSOR", "SHAPE", "TYPE"), rows))
     emit_line("")
-    emit_line(columns(("FACT", "VALUE"), [(name, _cell(value)) for name, value in document.items()]))
+    emit_line(columns(("FIELD", "VALUE"), [(name, _cell(value)) for name, value in document.items()]))
     for warning in warnings:
         about = "" if warning["tensor"] is None else f"tensor {warning['tensor']!r}: "
         emit_line(f"warning ({warning['code']}): {about}{warning['detail']}")

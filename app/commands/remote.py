@@ -117,7 +117,7 @@ def show(job: JobId, *, server: Server = DEFAULT_SERVER, api_key: ApiKey = None,
         emit_json({**document, "results": results})
         return
     shown = ("id", "name", "status", "phase", "attempt", "created_at", "started_at", "ended_at", "worker", "error")
-    emit_line(columns(("FACT", "VALUE"), [(name, _cell(document.get(name))) for name in shown]))
+    emit_line(columns(("FIELD", "VALUE"), [(name, _cell(document.get(name))) for name in shown]))
     if results and results["baseline"]:
         emit_line("")
         emit_line(results_table(results))

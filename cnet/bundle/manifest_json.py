@@ -160,12 +160,12 @@ def to_json(manifest: Manifest) -> bytes:
         return json.dumps(written, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except ValueError as error:
         raise BundleError(
-            f"bundle: a tensor's name is no valid Unicode ({error}). Rename the tensor in the checkpoint."
+            f"bundle: a tensor's name is not valid Unicode ({error}). Rename the tensor in the checkpoint."
         ) from error
 
 
 def _refuse_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _check_version(version: object) -> None:

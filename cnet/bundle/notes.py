@@ -78,10 +78,12 @@ def pack_notes(metrics: Mapping[str, Any] | None, extra: Mapping[str, Any] | Non
         text = json.dumps(notes, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
     except (TypeError, ValueError) as error:
         raise BundleError(
-            f"bundle: metrics or extra are not JSON ({error}). Note text, finite numbers, lists and dictionaries only."
+            f"bundle: metrics or extra are not JSON ({error}). Use only text, finite numbers, lists and dictionaries."
         ) from error
     if len(text) > MOST_BYTES:
-        raise BundleError(f"bundle: metrics and extra have {len(text)} bytes, more than {MOST_BYTES}. Note less.")
+        raise BundleError(
+            f"bundle: metrics and extra have {len(text)} bytes, more than {MOST_BYTES}. Use fewer or shorter values."
+        )
     deflater = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zdict=DICTIONARY)
     return base64.urlsafe_b64encode(deflater.compress(text) + deflater.flush()).rstrip(b"=").decode()
 
@@ -103,7 +105,7 @@ def unpack_notes(packed: str) -> Notes:
 
 
 def _refuse_constant(constant: str) -> None:
-    raise ValueError(f"{constant} is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _refused(why: str) -> BundleError:

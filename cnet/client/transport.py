@@ -78,7 +78,7 @@ class Transport:
             return response.json()
         except ValueError as error:
             raise UnreachableError(
-                f"server {self.server}: the answer is no JSON, so this is no cnet server. Check the address."
+                f"server {self.server}: the answer is not JSON, so this is not a cnet server. Check the address."
             ) from error
 
     def send(self, call: Call) -> httpx2.Response:
@@ -117,7 +117,7 @@ class Transport:
             ) from error
         except httpx2.DecodingError as error:
             raise UnreachableError(
-                f"server {self.server}: the answer cannot be decoded, so this is no cnet server. Check the address."
+                f"server {self.server}: the answer cannot be decoded, so this is not a cnet server. Check the address."
             ) from error
 
 
@@ -156,7 +156,7 @@ def _checked(server: str) -> httpx2.URL:
     return url
 
 
-_NO_ADDRESS = "server {!r}: this is no address. Write it like http://HOST:PORT."
+_NO_ADDRESS = "server {!r}: this is not a URL. Write it like http://HOST:PORT."
 
 
 def _is_loopback(host: str) -> bool:

@@ -47,7 +47,7 @@ def stored_type(header: Mapping[str, Any]) -> np.dtype[np.generic]:
     """The NumPy type of the stored values. Raises BundleError where the header names no possible type."""
     name = header.get("values")
     if name not in _TYPES:
-        raise BundleError(f"bundle header: {name!r} is no type of values. Write the bundle again.")
+        raise BundleError(f"bundle header: {name!r} is not a type of values. Write the bundle again.")
     return dtypes.by_name(header["values"]).numpy
 
 
@@ -63,5 +63,7 @@ def restore_values(stored: npt.NDArray[np.generic], header: Mapping[str, Any]) -
     """
     name = str(header["values"])
     if stored.dtype != stored_type(header):
-        raise BundleError(f"bundle values: they are {stored.dtype}, not {name} as named. Write the bundle again.")
+        raise BundleError(
+            f"bundle values: they are {stored.dtype}, but the header says {name}. Write the bundle again."
+        )
     return dtypes.widen(stored, name).astype(np.float64 if name == "float64" else np.float32, copy=False)

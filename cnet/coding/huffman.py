@@ -92,7 +92,9 @@ def _mask_of(symbols: LongInts, full: int, size: int, count: int) -> npt.NDArray
     positions = positions[symbols != full]
     beyond = bool(count) and len(positions) == count and int(positions[-1]) >= size
     if len(positions) != count or beyond or (len(symbols) and int(symbols[-1]) == full):
-        raise BundleError(f"bundle mask: its runs are not those of {count} in {size} weights. Write the bundle again.")
+        raise BundleError(
+            f"bundle mask: its run lengths do not give {count} non-zeros in {size} weights. Write the bundle again."
+        )
     keep = np.zeros(size, np.bool_)
     keep[positions] = True
     return keep
@@ -109,7 +111,9 @@ def _pack_rows(rows: list[LongInts], alphabets: list[int]) -> Bytes:
 def _unpack_rows(stream: npt.NDArray[np.generic], counts: list[int], alphabets: list[int]) -> list[LongInts]:
     """The inverse of ``_pack_rows``; ``counts`` are the lengths of the rows."""
     if stream.dtype != np.uint8 or len(stream) < sum(alphabets):
-        raise BundleError(f"bundle codes: {len(stream)} bytes cut off the Huffman tables. Write the bundle again.")
+        raise BundleError(
+            f"bundle codes: {len(stream)} bytes are too few for the Huffman tables. Write the bundle again."
+        )
     content = stream.view(np.uint8)
     tables = np.split(content[: sum(alphabets)], np.cumsum(alphabets)[:-1]) if alphabets else []
     codes, position, rows = content[sum(alphabets) :], 0, []
@@ -117,16 +121,16 @@ def _unpack_rows(stream: npt.NDArray[np.generic], counts: list[int], alphabets: 
         row, position = CanonicalCode(table).unpack(codes, position, count)
         rows.append(row)
     if -(-position // 8) != len(codes):
-        raise BundleError(f"bundle codes: {len(codes)} bytes hold {position} bits of codes. Write the bundle again.")
+        raise BundleError(f"bundle codes: there are {len(codes)} bytes for {position} bits. Write the bundle again.")
     return rows
 
 
 def _checked_counts(header: Mapping[str, Any], name: str, tensors: int) -> list[int]:
     counts = header.get(name)
     if not isinstance(counts, list) or len(counts) != tensors:
-        raise BundleError(f"bundle header: {name!r} does not count {tensors} tensors. Write the bundle again.")
+        raise BundleError(f"bundle header: {name!r} is not a list of {tensors} counts. Write the bundle again.")
     if any(not isinstance(count, int) or isinstance(count, bool) or count < 0 for count in counts):
-        raise BundleError(f"bundle header: {name!r} holds something that is no count. Write the bundle again.")
+        raise BundleError(f"bundle header: {name!r} has a value that is not a count. Write the bundle again.")
     return counts
 
 
@@ -134,7 +138,7 @@ def _checked_values(values: npt.NDArray[np.generic], count: int | None) -> npt.N
     """The values as they are: ``count`` real numbers, or, where that is None, any number of finite ones."""
     if values.dtype not in (np.float32, np.float64) or count not in (None, len(values)):
         raise BundleError(
-            f"bundle values: {len(values)} of {values.dtype} do not fit the mask. Write the bundle again."
+            f"bundle values: {len(values)} values of {values.dtype} do not fit the mask. Write the bundle again."
         )
     real = values.view(np.float32) if values.dtype == np.float32 else values.view(np.float64)
     if count is None and not np.all(np.isfinite(real)):

@@ -51,11 +51,13 @@ class Npz(Encoder):
                 f"bundle streams: there are {sorted(streams)}, not {sorted(expected)}. Write the bundle again."
             )
         if streams["mask"].dtype != np.uint8 or len(streams["mask"]) != -(-weights // 8):
-            raise BundleError(f"bundle mask: it is not one of {weights} weights. Write the bundle again.")
+            raise BundleError(f"bundle mask: it is not a mask of {weights} weights. Write the bundle again.")
         keep = np.unpackbits(streams["mask"].view(np.uint8), count=weights).astype(np.bool_)
         labels, kept = streams["labels"], int(np.count_nonzero(keep))
         if len(labels) != kept or not _unused_bits_are_zero(streams["mask"], weights):
-            raise BundleError(f"bundle labels: {len(labels)} do not fit a mask of {kept}. Write the bundle again.")
+            raise BundleError(
+                f"bundle labels: {len(labels)} labels do not fit {kept} non-zeros in the mask. Write the bundle again."
+            )
         if header:
             return Symbols(keep, None, restore_values(labels, header))
         return Symbols(keep, *_codebook(labels, streams["centroids"]))
@@ -70,11 +72,13 @@ def _codebook(
 ) -> tuple[npt.NDArray[np.uint8] | npt.NDArray[np.uint16], npt.NDArray[np.floating]]:
     if labels.dtype not in (np.uint8, np.uint16) or centroids.dtype not in (np.float32, np.float64):
         types = f"{labels.dtype} labels, {centroids.dtype} centroids"
-        raise BundleError(f"bundle codebook: {types} are no codebook. Write the bundle again.")
+        raise BundleError(f"bundle codebook: its types are {types}, which no encoder writes. Write the bundle again.")
     index = labels.view(np.uint8) if labels.dtype == np.uint8 else labels.view(np.uint16)
     values = centroids.view(np.float32) if centroids.dtype == np.float32 else centroids.view(np.float64)
     if len(index) and int(np.max(index)) >= len(values):
-        raise BundleError(f"bundle labels: one exceeds the {len(values)} centroids. Write the bundle again.")
+        raise BundleError(
+            f"bundle labels: a label is not below the number of centroids, {len(values)}. Write the bundle again."
+        )
     if not np.all(np.isfinite(values)):
         raise BundleError("bundle centroids: some are NaN or infinite. Write the bundle again.")
     return index, values

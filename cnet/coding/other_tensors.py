@@ -73,7 +73,7 @@ def unpack_arrays(content: memoryview, counts: Sequence[TypedCount], packing: Pa
         groups[dtype] = unpack_planes(rest[:size], count, dtypes.by_name(dtype).numpy)
         content = rest[size:]
     if len(content):
-        raise ValueError(f"other tensors: {len(content)} bytes follow them. Write the bundle again.")
+        raise ValueError(f"other tensors: {len(content)} bytes follow their end. Write the bundle again.")
     parts = [np.empty(0, np.uint8)]
     for (dtype, count), (kept, _), flag in zip(counts, stored, flags, strict=True):
         part, groups[kept] = groups[kept][:count], groups[kept][count:]

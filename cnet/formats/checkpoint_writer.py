@@ -36,13 +36,14 @@ def write_checkpoint(
     writable = writable_formats()
     if format not in writable:
         raise CnetError(
-            f"format {format!r}: there is no such format to write. Use one of: {', '.join(writable)}.",
+            f"format {format!r}: it cannot be written. Use one of: {', '.join(writable)}.",
             code="unknown_format",
         )
     chosen = FORMATS.create(format)
     if template is not None and not chosen.takes_template:
         raise CnetError(
-            f"format {format!r}: a file of it has no graph that could be copied. Write onnx, or name no graph.",
+            f"format {format!r}: its files have no graph, so that none can be copied. "
+            "Write onnx, or leave the template out.",
             code="unknown_format",
         )
     with atomic_path(path) as draft:
@@ -55,7 +56,7 @@ def format_by_suffix(path: Path) -> str:
     suffix = path.suffix.lower()
     if suffix not in formats:
         raise CnetError(
-            f"file {path.name!r}: its suffix stands for no format. Use one of: {', '.join(sorted(formats))}.",
+            f"file {path.name!r}: no format has this suffix. Use one of: {', '.join(sorted(formats))}.",
             code="unknown_format",
         )
     return formats[suffix]

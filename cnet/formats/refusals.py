@@ -82,7 +82,7 @@ def refuse_lone_shard(filename: str) -> None:
 def _refuse_text(head: bytes) -> None:
     if head.startswith(b"version https://git-lfs"):
         raise CheckpointError(
-            "this file is a Git LFS pointer, not the file it points to. Run `git lfs pull` and upload the real file.",
+            "this file is a Git LFS pointer, not the file it points to. Run `git lfs pull` and use the real file.",
             code="lfs_pointer",
         )
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:64].lower()
@@ -108,7 +108,7 @@ def _refuse_json(file: MappedFile) -> NoReturn:
             code="missing_shard",
         )
     raise CheckpointError(
-        "this file is a JSON document, not a checkpoint. Upload the file with the weights.", code="not_a_state_dict"
+        "this file is a JSON document, not a checkpoint. Use the file with the weights.", code="not_a_state_dict"
     )
 
 

@@ -91,7 +91,8 @@ def _read_header(file: MappedFile, limits: Limits) -> tuple[dict[str, Any], int]
         )
     if length > file.size - 8:
         raise CheckpointError(
-            "the safetensors header is longer than the file, so it was cut off. Upload it again.", code="truncated"
+            "the safetensors header is longer than the file, so it was cut off. Copy or upload it again.",
+            code="truncated",
         )
     return _parse_header(bytes(file.array(8, length))), 8 + length
 
@@ -204,7 +205,8 @@ def _check_layout(entries: list[_HeaderEntry], available: int) -> None:
         position = entry.end
     if position > available:
         raise CheckpointError(
-            f"the tensors take {position} bytes and the file has {max(available, 0)}: it was cut off. Upload it again.",
+            f"the tensors take {position} bytes and the file has {max(available, 0)}: it was cut off. "
+            "Copy or upload it again.",
             code="truncated",
         )
     if position < available:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_args, get_origin
 
@@ -10,10 +11,12 @@ from pydantic import BaseModel, ValidationError
 from cnet.errors import Issue
 from cnet.parts.registry import OneOf, Registry
 
+_LONGEST_VALUE = 60
+
 # Only the messages that pydantic words for programmers are replaced; "Input should be less than 1" is plain.
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "union_tag_not_found": lambda _: "the field `name` is missing. Name the part to use.",
-    "union_tag_invalid": lambda context: f"there is no {context['tag']!r}. Use one of: {context['expected_tags']}.",
+    "union_tag_invalid": lambda context: f"{context['tag']!r} is not known. Use one of: {context['expected_tags']}.",
     "too_short": lambda context: f"it has too few items. Give {context['min_length']} or more.",
     "too_long": lambda context: f"it has too many items. Give {context['max_length']} at most.",
 }
@@ -73,7 +76,20 @@ def _words(row: Mapping[str, Any], document: type[BaseModel]) -> str:
     if kind == "union_tag_invalid" and row["input"].get("name") is None:
         kind = "union_tag_not_found"
     words = _WORDS.get(kind)
-    return words(row.get("ctx", {})) if words else str(row["msg"]).removeprefix("Value error, ")
+    if words:
+        return words(row.get("ctx", {}))
+    message = str(row["msg"]).removeprefix("Value error, ")
+    return f"{message}, not {_shown(row['input'])}" if message.startswith("Input should ") else message
+
+
+def _shown(value: object) -> str:
+    """A value of a document as its user wrote it, if it is short, and otherwise what kind of value it is."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list | tuple):
+        return "a list"
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
 
 
 def _unknown_field(loc: Sequence[int | str], document: type[BaseModel]) -> str:

@@ -114,7 +114,7 @@ class Pruner(Part):
             SpecError: ``cannot_stream``, where these settings need all weights in memory.
         """
         raise SpecError(
-            f"pruner {self.name!r}: with these settings it needs all weights in memory. Do not stream.",
+            f"pruner {self.name!r}: with these settings it needs all weights in memory. Turn streaming off.",
             code="cannot_stream",
         )
 

@@ -154,7 +154,7 @@ class Quantizer(Part):
                 memory.
         """
         raise SpecError(
-            f"quantizer {self.name!r}: with these settings it needs all weights in memory. Do not stream.",
+            f"quantizer {self.name!r}: with these settings it needs all weights in memory. Turn streaming off.",
             code="cannot_stream",
         )
 

@@ -93,14 +93,14 @@ def _describe_failure(target: Target, baseline: BaselineResult, points: Sequence
         smallest = min(points, key=_by_size)
         return (
             f"{_describe_target(target)}: no point meets this target. The smallest has {smallest.bytes.total} bytes, "
-            f"{smallest.ratio:.2f} times smaller than the original. Ask for a higher sparsity, fewer clusters or a "
-            "larger file."
+            f"{smallest.ratio:.2f} times smaller than the original. Ask for a higher sparsity or fewer clusters, or "
+            "set a weaker target."
         )
     best = min(points, key=_by_quality)
     found, before = _described_quality(best), _described_quality(baseline)
     return (
         f"{_describe_target(target)}: no point meets this target. The baseline has {before}, the most accurate point "
-        f"{found}. Ask for a lower sparsity, more clusters, more recovery epochs or a larger drop."
+        f"{found}. Ask for a lower sparsity, more clusters, more recovery epochs, or a larger drop."
     )
 
 

@@ -75,7 +75,6 @@ REMEDIES = (
         "Name",
     ),
     *(
-        "Note",
         "Number",
         "Omit",
         "Open",

@@ -77,7 +77,7 @@ async def idempotent(
         return await respond(AnswerStore())
     if not _KEY.fullmatch(key):
         raise BadRequestError(
-            "Idempotency-Key: it must have 1 to 255 visible ASCII characters. Send one that has.",
+            "Idempotency-Key: it must have 1 to 255 visible ASCII characters. Send such a key.",
             code="bad_idempotency_key",
         )
     fingerprint = _fingerprint(request, body_sha256)

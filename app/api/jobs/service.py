@@ -42,7 +42,9 @@ def submit(backend: Backend, document: Any, owner: str, also: WithinTransaction)
     checked = check(backend, document, owner)
     most = backend.settings.max_active_jobs
     if backend.jobs.count_active(owner) >= most:
-        raise TooManyError(f"jobs: {most} of yours have not ended, which is the limit. Wait for one or cancel one.")
+        raise TooManyError(
+            f"jobs: you have {most} that have not ended, which is the limit. Wait for one or cancel one."
+        )
     before = backend.jobs.count_queued()
     new = _new(backend, checked, owner)
     job = backend.jobs.create(new, lambda connection, made: also(connection, JobView.of(made, before)))
@@ -65,7 +67,7 @@ def get(backend: Backend, job_id: str, owner: str) -> Job:
     """An owner's job. Raises NotFoundError, GoneError."""
     job = backend.jobs.get(job_id, owner) if _ID.fullmatch(job_id) else None
     if job is None:
-        raise NotFoundError(f"job {job_id[:60]!r}: there is none with this id. List yours to find the right one.")
+        raise NotFoundError(f"job {job_id[:60]!r}: you have no job with this id. List your jobs to find the right id.")
     if job.status.final and job.expires_at is not None and job.expires_at <= utc_now():
         raise GoneError(f"job {job_id}: it has expired and its results were removed. Submit it again.")
     return job

@@ -94,13 +94,16 @@ def _point(backend: Backend, job: Job, index: int | None) -> PointRow:
                 code="not_ready",
             )
         if backend.points.of_job(job.id):
-            raise NotFoundError(f"job {job.id}: it is {job.status} and no point is selected. Add ?point=INDEX.")
-        raise NotFoundError(f"job {job.id}: it is {job.status} and made no point. Submit a job that makes one.")
+            raise NotFoundError(
+                f"job {job.id}: its status is {job.status} and no point is selected. "
+                "Choose one of its points with ?point=INDEX."
+            )
+        raise NotFoundError(f"job {job.id}: its status is {job.status} and it made no point. Submit a new job.")
     rows = backend.points.of_job(job.id)
     found = next((row for row in rows if row.index == wanted), None)
     if found is None:
         raise NotFoundError(
-            f"job {job.id}: it has {len(rows)} points and none with the index {wanted}. "
+            f"job {job.id}: none of its {len(rows)} points has the index {wanted}. "
             f"Choose one that GET /v1/jobs/{job.id}/results lists."
         )
     return found

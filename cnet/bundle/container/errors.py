@@ -9,7 +9,9 @@ from cnet.errors import BundleError
 
 def damaged(what: str) -> BundleError:
     """The error for bytes that changed after the bundle was written, such as ``the header of mask``."""
-    return BundleError(f"bundle: {what} is not what was written. Copy or download the file again.")
+    return BundleError(
+        f"bundle: {what} changed after it was written, so the file is damaged. Copy or download it again."
+    )
 
 
 def inconsistent(what: str) -> BundleError:

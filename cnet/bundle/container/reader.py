@@ -101,7 +101,9 @@ class ContainerReader:
         """The members, from the last bytes of the file; the directory must be what ``directory`` makes of them."""
         end = len(tail) - DIGEST_CHARACTERS - _END_BYTES
         if end < 0 or tail[end : end + 4] != b"PK\5\6":
-            raise BundleError("bundle: this file is no bundle, or its end is missing. Copy or download it again.")
+            raise BundleError(
+                "bundle: this file is not a bundle of cnet, or its end is missing. Copy or download it again."
+            )
         records = tail[:-DIGEST_CHARACTERS]
         try:
             entries, start = parse_directory(records)
@@ -136,7 +138,7 @@ class ContainerReader:
         start = entry.data_offset(self._zip64_from) + entry.packed
         sealed.update(directory(list(self.entries.values()), start, self._zip64_from))
         if digest_text(sealed.digest()).encode() != tail[-DIGEST_CHARACTERS:]:
-            raise damaged("its seal")
+            raise damaged("its structure or manifest")
         content = bytes(_inflated([packed], entry))
         size = _NPY_MAGIC_BYTES + int.from_bytes(content[_NPY_MAGIC_BYTES - 2 : _NPY_MAGIC_BYTES], "little")
         if content[:size] != npy_header("manifest", "|u1", max(0, entry.size - size)):

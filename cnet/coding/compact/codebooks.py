@@ -98,7 +98,7 @@ class Codebooks:
         grids = [find_grid(book) for book in self.books]
         tables = [np.empty(0, np.int32) if grid is None else grid.multiples.astype(np.int32) for grid in grids]
         if any(len(table) != len(book) for table, book in zip(tables, self.books, strict=True)):
-            raise ValueError("centroids: they lie on no grid, which a trellis needs. Write the bundle again.")
+            raise ValueError("centroids: they do not lie on a grid, which a trellis needs. Write the bundle again.")
         return tables
 
     def to_signed(self, symbols: Symbols, segment: Segment, tables: Sequence[Ints]) -> Ints:
@@ -206,11 +206,14 @@ def unpack_centroids(content: memoryview, most: int) -> Floats:
     else:
         count, rest = decode_varint(content[1:])
         if count > most:
-            raise ValueError(f"centroids: {count} exceed {most} weights. Write the bundle again.")
+            raise ValueError(f"centroids: there are {count} for {most} weights. Write the bundle again.")
         numbers = unpack_planes(rest, count, dtype)
         centroids = numbers.view(np.float64) if dtype.itemsize == 8 else numbers.view(np.float32)
     if len(centroids) > most or not np.all(np.isfinite(centroids)):
-        raise ValueError(f"centroids: they exceed {most} weights, or are not finite. Write the bundle again.")
+        raise ValueError(
+            f"centroids: there are more than {most}, the number of weights, or some are not finite. "
+            "Write the bundle again."
+        )
     return centroids
 
 

@@ -105,7 +105,7 @@ class Compact(SegmentEncoder):
     def decode(self, streams: Streams, header: Mapping[str, Any], shapes: Shapes) -> Symbols:
         """The symbols. Raises BundleError where the streams are not what ``encode`` makes for such shapes."""
         if any(stream.dtype != np.uint8 for stream in streams.values()):
-            raise BundleError("bundle streams: some are no bytes. Write the bundle again.")
+            raise BundleError("bundle streams: some do not have the type uint8. Write the bundle again.")
         sources = {name: _BytesInMemory(stream.tobytes()) for name, stream in streams.items()}
         return self.open(sources, header, shapes).symbols()
 

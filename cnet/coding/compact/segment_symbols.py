@@ -46,7 +46,9 @@ class SegmentSymbols:
         if self.memory:
             steps = steps_of(segment, magnitudes, self.memory)
             if steps is None:
-                raise ValueError(f"symbols: they follow no trellis of memory {self.memory}. Encode them with memory 0.")
+                raise ValueError(
+                    f"symbols: they do not follow a trellis of memory {self.memory}. Encode them with memory 0."
+                )
             magnitudes = steps
         return encode_adaptive(segment, magnitudes, self.signed < 0, self.memory)
 
@@ -129,7 +131,10 @@ def packed_values(symbols: SymbolSource, segments: Sequence[Segment], name: str)
     for part in symbols.read(segment.place for segment in segments):
         values = store_as(part.centroids, name)
         if values is None:
-            raise ValueError(f"values: {name} does not hold all of them. Give the same symbols at each pass.")
+            raise ValueError(
+                f"values: some do not fit the type {name}, which an earlier pass found. "
+                "Give the same symbols at each pass."
+            )
         yield pack_planes(values)
 
 

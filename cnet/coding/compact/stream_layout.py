@@ -71,6 +71,7 @@ def segment_bounds(content: ByteSource, start: int, count: int) -> list[slice]:
         place += length
     if place != len(content) or any(length < 0 for length in lengths):
         raise ValueError(
-            f"stream of {len(content)} bytes: its {count} segments end at {place}. Write the bundle again."
+            f"stream of {len(content)} bytes: the lengths of its {count} segments add up to {place}. "
+            "Write the bundle again."
         )
     return found

@@ -51,7 +51,7 @@ def unpack_planes(content: memoryview, count: int, dtype: np.dtype[np.generic]) 
             planes[:, place] = _unpack_plane(content[:size], count)
             content = content[size:]
     if len(content):
-        raise ValueError(f"byte planes: {len(content)} bytes follow them. Write the bundle again.")
+        raise ValueError(f"byte planes: {len(content)} bytes follow their end. Write the bundle again.")
     return planes.reshape(-1).view(dtype)
 
 

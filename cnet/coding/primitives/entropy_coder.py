@@ -153,7 +153,9 @@ class EntropyDecoder(EntropyCoder):
     def __init__(self, content: bytes) -> None:
         words = np.frombuffer(content, "<u4").astype(np.uint32)
         if len(words) and words[-1] == 0:
-            raise ValueError("entropy-coded bytes: they end in a zero word. Write the bundle again.")
+            raise ValueError(
+                "entropy-coded bytes: the last word is zero, which no encoder writes. Write the bundle again."
+            )
         self._stack = _ANS(words)
 
     def code(self, model: AdaptiveModel, symbols: Ints | None, count: int) -> Ints:  # noqa: ARG002 - see EntropyCoder
@@ -177,7 +179,7 @@ class EntropyDecoder(EntropyCoder):
     def finish(self) -> None:
         """Check that all bytes were used. Raises ValueError where some are left."""
         if not self._stack.is_empty():
-            raise ValueError("entropy-coded bytes: they are longer than what they hold. Write the bundle again.")
+            raise ValueError("entropy-coded bytes: some are left over after the last symbol. Write the bundle again.")
 
 
 def _checked(symbols: Ints | None, count: int) -> Ints:

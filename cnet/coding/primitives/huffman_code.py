@@ -87,7 +87,7 @@ class CanonicalCode:
         ends = np.cumsum(widths)
         total = int(ends[-1]) if len(ends) else 0
         if total != 1 << MAX_CODE_BITS and not (len(order) == 1 and total == 1 << (MAX_CODE_BITS - 1)):
-            raise BundleError("Huffman table: no prefix code has its code lengths. Write the bundle again.")
+            raise BundleError("Huffman table: its code lengths are not those of a prefix code. Write the bundle again.")
         return order, ends - widths
 
     def pack(self, symbols: LongInts) -> Bits:
@@ -132,7 +132,7 @@ class CanonicalCode:
             missing -= len(visited)
             position += int(visited[-1]) + int(self.lengths[symbols[visited[-1]]])
         if position > end:
-            raise BundleError("Huffman codes: they end within a code. Write the bundle again.")
+            raise BundleError("Huffman codes: the last one is incomplete. Write the bundle again.")
         return np.concatenate(found), position
 
 

@@ -61,17 +61,17 @@ def unpack_integers(content: memoryview, count: int) -> Ints:
     values, content = decode_varint(content)
     lowest = -(first + 1) // 2 if first % 2 else first // 2
     if not 0 < values <= _MAX_VALUES or not 0 < abs(lowest) <= _MAX_VALUES:
-        raise ValueError(f"labels: {values} values from {lowest} on are out of range. Write the bundle again.")
+        raise ValueError(f"labels: the range of {values} values from {lowest} is too large. Write the bundle again.")
     per_byte, planes = _integers_per_byte(values), []
     for _ in range(-(-(values - 1).bit_length() // 8)):
         size, content = decode_varint(content)
         planes.append(huffman_decompress(content[:size], -(-count // per_byte)))
         content = content[size:]
     if len(content):
-        raise ValueError(f"labels: {len(content)} bytes follow them. Write the bundle again.")
+        raise ValueError(f"labels: {len(content)} bytes follow their end. Write the bundle again.")
     ranks = unpack_digits(planes[0], values, per_byte, count) if per_byte > 1 and planes else _sum(planes, count)
     if int(ranks.max(initial=0)) >= values:
-        raise ValueError(f"labels: one exceeds the {values} values that there are. Write the bundle again.")
+        raise ValueError(f"labels: a label is not among the {values} possible values. Write the bundle again.")
     ranks += lowest
     if lowest < 0:
         ranks += ranks >= 0

@@ -72,7 +72,7 @@ def unpack_positions(content: memoryview, entries: int) -> Positions:
         bits = np.unpackbits(huffman_decompress(content[1:], -(-entries // 8)), count=entries)
         return np.flatnonzero(bits.view(np.bool_))
     if form not in (_ZERO_RUNS, _NON_ZERO_RUNS):
-        raise ValueError(f"mask: there is no form {form}. Write the bundle again.")
+        raise ValueError(f"mask: its form {form} is not known. Write the bundle again.")
     positions = _unpack_runs(content[1:], entries)
     if form == _ZERO_RUNS:
         return positions
@@ -115,7 +115,10 @@ def _unpack_runs(content: memoryview, entries: int) -> Positions:
     count, content = decode_varint(content[1:])
     size, content = decode_varint(content)
     if low not in _LOW_BITS or count > entries:
-        raise ValueError(f"mask: {count} run lengths, {low} bits apart, in {entries} entries. Write the bundle again.")
+        raise ValueError(
+            f"mask: {count} run lengths with {low} low bits in {entries} entries are impossible. "
+            "Write the bundle again."
+        )
     symbols = huffman_decompress(content[:size], count)
     literal = symbols < _FULL_RUN
     steps = (symbols.astype(np.int32) << low) + literal
@@ -124,7 +127,7 @@ def _unpack_runs(content: memoryview, entries: int) -> Positions:
         lowest = huffman_decompress(content[size:], -(-len(own) * low // 8))
         steps[own] += unpack_digits(lowest, 1 << low, 8 // low, len(own))
     elif len(content) > size:
-        raise ValueError(f"mask: {len(content) - size} bytes follow it. Write the bundle again.")
+        raise ValueError(f"mask: {len(content) - size} bytes follow its end. Write the bundle again.")
     positions = np.cumsum(steps, dtype=np.intp)
     if count and int(positions[-1]) > entries:
         raise ValueError(f"mask: its run lengths go beyond {entries} entries. Write the bundle again.")

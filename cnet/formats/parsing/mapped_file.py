@@ -55,7 +55,7 @@ class MappedFile:
         with path.open("rb") as file:
             size = file.seek(0, 2)
             if size == 0:
-                raise CheckpointError("the file is empty (0 bytes). Upload it again.", code="empty_file")
+                raise CheckpointError("the file is empty (0 bytes). Copy or upload it again.", code="empty_file")
             return cls(path, size, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
     def head(self, count: int) -> bytes:
@@ -71,4 +71,6 @@ class MappedFile:
 
 def truncated() -> CheckpointError:
     """The error for a file that ends too early."""
-    return CheckpointError("the file ends before its contents do: it was cut off. Upload it again.", code="truncated")
+    return CheckpointError(
+        "the file ends before its contents do: it was cut off. Copy or upload it again.", code="truncated"
+    )

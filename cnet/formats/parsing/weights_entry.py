@@ -105,7 +105,11 @@ def choose_entry(root: object, weights_key: str | None) -> tuple[WeightsEntry, l
 def _entry_called(root: Mapping[object, object], weights_key: str) -> WeightsEntry:
     found = list(_follow(root, weights_key)) if weights_key else [((), root)]
     if not found:
-        raise _no_weights(f"entry {quoted(weights_key)}: the file does not have it; it has {quoted_list(root)}")
+        raise CheckpointError(
+            f"weights_key {quoted(weights_key)}: the file has no such entry; it has {quoted_list(root)}. "
+            "Name one of these that holds the weights, or leave weights_key out.",
+            code="not_a_state_dict",
+        )
     path, value = found[0]
     entry = _entry(path, value) if isinstance(value, Mapping) else None
     if entry is None or not entry.tensors:

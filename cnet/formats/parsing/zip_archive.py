@@ -150,9 +150,11 @@ def _directory(file: MappedFile) -> list[zipfile.ZipInfo]:
     except _DIRECTORY_ERRORS as error:
         if file.mapped.rfind(_END_RECORD, max(0, file.size - _LONGEST_END_RECORD)) < 0:
             raise CheckpointError(
-                "the archive has no directory at its end: it was cut off. Upload it again.", code="truncated"
+                "the archive has no directory at its end: it was cut off. Copy or upload it again.", code="truncated"
             ) from error
-        raise CheckpointError("the directory of the archive is damaged. Upload it again.", code="corrupt") from error
+        raise CheckpointError(
+            "the directory of the archive is damaged. Copy or upload it again.", code="corrupt"
+        ) from error
     counts = Counter(member.filename for member in members)
     twice = [name for name, count in counts.items() if count > 1]
     if twice:
@@ -173,7 +175,7 @@ def _inflate(deflated: npt.NDArray[np.uint8], member: zipfile.ZipInfo, most: int
 
 
 def _damaged_member(member: zipfile.ZipInfo) -> CheckpointError:
-    return damaged(f"record {quoted(member.filename)}", "its bytes are not those that were written")
+    return damaged(f"record {quoted(member.filename)}", "its bytes do not match their checksum")
 
 
 def is_zip(file: MappedFile) -> bool:

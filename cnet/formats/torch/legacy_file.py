@@ -67,7 +67,7 @@ class _LegacyFile:
             if b"\x80\x02\x8a\n".startswith(bytes(self.file.mapped[:4])) or self._begins_with_magic():
                 raise truncated() from error
             raise CheckpointError(
-                f"the file is not of a known checkpoint format. Upload one of: {', '.join(FORMATS.names())}.",
+                f"the file is not of a known checkpoint format. Use one of: {', '.join(FORMATS.names())}.",
                 code="corrupt",
             ) from error
         if magic != _MAGIC:

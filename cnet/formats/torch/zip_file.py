@@ -55,7 +55,7 @@ def _prefix(archive: ZipArchive) -> str:
     found = [name for name in names if name.rpartition("/")[2] == _PICKLE and name.count("/") <= 1]
     if len(found) != 1:
         raise CheckpointError(
-            "this archive is neither a torch file nor an npz. Upload the checkpoint itself.", code="not_a_state_dict"
+            "this archive is neither a torch file nor an npz. Use the checkpoint itself.", code="not_a_state_dict"
         )
     return found[0].removesuffix(_PICKLE)
 

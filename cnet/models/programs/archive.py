@@ -52,7 +52,8 @@ class Archive:
             raise _as_program_error(error) from error
         if not self._archive.begins_the_file:
             raise ProgramError(
-                "program: the file does not begin where its directory says: a part is missing. Upload it again.",
+                "program: the file does not begin where its directory says: a part is missing. "
+                "Copy or upload it again.",
                 code="truncated",
             )
         if self._archive.compressed:

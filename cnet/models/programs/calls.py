@@ -70,7 +70,7 @@ class CallReader:
             raise ProgramError(
                 f"program: the operator {quoted(target)} is not supported. "
                 "Replace it in the module by other operators, or ask the "
-                "operator of this service to add the architecture as a plug-in.",
+                "person who runs this service to add the architecture as a plug-in.",
                 code="program_operator",
             )
         args: list[Argument] = []

@@ -34,7 +34,7 @@ def reads_in_chunks(spec: JobSpec, inputs: Inputs, checkpoint: Weights | None) -
         obstacles = _obstacles(spec, checkpoint)
     if obstacles and asked:
         raise SpecError(
-            f"streaming: not possible for this job, because {'; '.join(obstacles)}. Do not ask for streaming.",
+            f"streaming: not possible for this job, because {'; '.join(obstacles)}. Turn streaming off.",
             code="cannot_stream",
         )
     return not obstacles

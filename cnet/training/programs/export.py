@@ -93,7 +93,7 @@ def _check_examples(examples: Sequence[Tensor]) -> None:
             raise ProgramError(
                 f"export: an example input has shape {tuple(example.shape)}. "
                 f"Give a batch of {_FEWEST} samples or more: "
-                "torch.export takes a batch of 1 for a constant.",
+                "torch.export treats a batch of 1 as a constant.",
                 code="program_shape",
             )
 

@@ -114,6 +114,30 @@ def test_parts_that_do_not_go_together_are_refused(document: dict[str, Any]) -> 
     assert list(_refusal(document)) == [()]
 
 
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        (
+            {"prune": {"name": "lamp", "sparsity": 1.5}},
+            "prune.sparsity.0: Input should be less than or equal to 1, not 1.5.",
+        ),
+        ({"checkpoint": 5}, "checkpoint: Input should be a valid string, not 5."),
+        ({"prune": "lamp"}, 'prune: Input should be an object, not "lamp".'),
+        ({"encode": [1]}, "encode: Input should be an object, not a list."),
+        ({"time_limit": "9" * 99}, f'time_limit: Input should be a valid integer, not "{"9" * 56}...'),
+        (
+            {"dataset": "digits"},
+            "a dataset needs an architecture. Name the architecture that the checkpoint belongs to, or a program.",
+        ),
+    ],
+)
+def test_messages_name_the_field_and_the_refused_value(field: dict[str, Any], message: str) -> None:
+    """A long value is cut; a mistake of the whole document has no field."""
+    with pytest.raises(SpecError) as caught:
+        JobSpec.parse({"checkpoint": "ckpt_1", **field})
+    assert str(caught.value) == f"the job spec is not valid: {message}"
+
+
 @pytest.mark.parametrize("document", [[], "text", 5, None, float("nan"), {"checkpoint": {1, 2}}])
 def test_values_other_than_json_objects_are_refused(document: Any) -> None:
     """Each is a SpecError."""

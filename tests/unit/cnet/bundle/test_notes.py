@@ -81,7 +81,7 @@ def test_a_run_s_notes_take_less_than_240_bytes(tmp_path: Path, encoder: str) ->
 
 def test_notes_that_would_not_be_read_are_not_written() -> None:
     """They may have as many bytes as a reader inflates."""
-    with pytest.raises(BundleError, match="Note less"):
+    with pytest.raises(BundleError, match="Use fewer"):
         pack_notes({"x": "y" * MOST_BYTES}, None)
 
 

@@ -112,7 +112,7 @@ def test_an_invalid_address_is_refused_at_once(server: str) -> None:
 
 def test_an_answer_of_another_server_is_an_error() -> None:
     """The server answers with a web page instead of JSON."""
-    with pytest.raises(UnreachableError, match="no cnet server"):
+    with pytest.raises(UnreachableError, match="not a cnet server"):
         client_of(answers(httpx2.Response(200, text="<html>"))).job("job_1")
 
 

@@ -11,7 +11,10 @@ from cnet.bundle.manifest import MemberEntry
 
 def test_each_error_ends_with_what_to_do() -> None:
     """A full sentence."""
-    assert str(damaged("its seal")) == "bundle: its seal is not what was written. Copy or download the file again."
+    assert (
+        str(damaged("its seal"))
+        == "bundle: its seal changed after it was written, so the file is damaged. Copy or download it again."
+    )
     assert str(inconsistent("its sizes differ")).startswith("bundle: its sizes differ. Ask ")
 
 

@@ -67,5 +67,5 @@ def test_an_ordinary_npz_is_refused() -> None:
     """NumPy's own archive has no seal."""
     file = io.BytesIO()
     np.savez_compressed(file, manifest=np.zeros(3, np.uint8))
-    with pytest.raises(BundleError, match="no bundle"):
+    with pytest.raises(BundleError, match="not a bundle"):
         ContainerReader(file)

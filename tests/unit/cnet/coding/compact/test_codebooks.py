@@ -58,7 +58,7 @@ def test_multiples_need_a_grid() -> None:
     grid, other = Codebooks((np.float32([-1, 0.5, 1]),)), Codebooks((np.float32([-1, 0.37, 1]),))
 
     assert grid.signed_tables(multiples=True)[0].tolist() == [-2, 1, 2]
-    with pytest.raises(ValueError, match="no grid"):
+    with pytest.raises(ValueError, match="do not lie on a grid"):
         other.signed_tables(multiples=True)
 
 

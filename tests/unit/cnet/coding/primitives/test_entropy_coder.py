@@ -69,9 +69,9 @@ def test_missing_symbols_are_refused() -> None:
 
 def test_bytes_of_no_encoder_are_refused() -> None:
     """A last word of zero, parts of words, and what is left over."""
-    with pytest.raises(ValueError, match="zero word"):
+    with pytest.raises(ValueError, match="last word is zero"):
         EntropyDecoder(b"\1\0\0\0" + bytes(4))
     with pytest.raises(ValueError, match="buffer size"):
         EntropyDecoder(b"\1")
-    with pytest.raises(ValueError, match="longer"):
+    with pytest.raises(ValueError, match="left over"):
         EntropyDecoder(b"\1\0\0\0").finish()
