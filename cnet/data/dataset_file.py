@@ -7,10 +7,9 @@ from pathlib import Path
 
 from cnet.errors import DatasetError
 from cnet.formats import Limits, MappedFile
-from cnet.formats.parsing.archive import Archive, check_member_names, check_member_sizes, refuse_special_member
+from cnet.formats.parsing.archive import Archive
 from cnet.formats.parsing.gzip_file import inflate_file, is_gzip
-from cnet.formats.parsing.tar_archive import TarArchive, is_tar
-from cnet.formats.parsing.zip_archive import ZipArchive, is_zip
+from cnet.formats.parsing.member_files import open_archive
 
 DEFAULT_LIMITS = Limits(elements=2**32)
 """The most that a data set may claim where nobody says otherwise."""
@@ -43,7 +42,7 @@ class DatasetFile(MappedFile):
         most_bytes = limits.decoded_bytes(file.size)
         if is_gzip(file.head(2)):
             file = inflate_file(file, most_bytes)
-        archive = _archive(file, limits, most_bytes)
+        archive = open_archive(file, limits, most_bytes)
         return cls(file.path, file.size, file.mapped, limits, most_bytes, archive)
 
     def check_claim(self, elements: int, nbytes: int) -> None:
@@ -54,17 +53,3 @@ class DatasetFile(MappedFile):
                 f"in {self.most_bytes} bytes are accepted. Make the data set smaller.",
                 code="too_large",
             )
-
-
-def _archive(file: MappedFile, limits: Limits, most_bytes: int) -> Archive | None:
-    """The archive that a file is; None where it is none."""
-    if is_tar(file):
-        return TarArchive(file)
-    if not is_zip(file):
-        return None
-    archive = ZipArchive(file, limits)
-    if archive.special:
-        raise refuse_special_member(archive.special[0], "a link or a device")
-    check_member_names(archive.names)
-    check_member_sizes(archive, most_bytes)
-    return archive

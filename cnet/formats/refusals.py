@@ -9,6 +9,7 @@ from typing import NoReturn
 from cnet.errors import CheckpointError
 from cnet.formats.parsing.contents import damaged
 from cnet.formats.parsing.mapped_file import MappedFile
+from cnet.formats.parsing.tar_archive import TarArchive, is_tar
 from cnet.formats.parsing.weights_entry import DISTRIBUTED
 from cnet.formats.parsing.zip_archive import is_zip
 
@@ -48,6 +49,7 @@ def refuse_other_files(file: MappedFile) -> None:
                 "again.",
                 code="not_a_state_dict",
             )
+        TarArchive(file)  # raises where it is damaged or unsafe
         raise CheckpointError(
             "this file is a tar archive, such as a .nemo file. Unpack it and name the checkpoint in it.",
             code="not_a_state_dict",
@@ -74,7 +76,8 @@ def refuse_lone_shard(filename: str) -> None:
     found = _SHARD_NAME.search(filename)
     if found and int(found[2]) > 1:
         raise CheckpointError(
-            f"this file is shard {int(found[1])} of {int(found[2])}. Join all shards of the checkpoint in one file.",
+            f"this file is shard {int(found[1])} of {int(found[2])}. Put all shards and their index into one zip or "
+            "tar.",
             code="missing_shard",
         )
 
@@ -104,24 +107,9 @@ def _refuse_json(file: MappedFile) -> NoReturn:
         count = len({str(shard) for shard in shards.values()})
         raise CheckpointError(
             f"this file is the index of a checkpoint in {count} {'shard' if count == 1 else 'shards'} and holds no "
-            "weights. Join the shards in one file.",
+            "weights. Put it into one zip or tar with all shards.",
             code="missing_shard",
         )
     raise CheckpointError(
         "this file is a JSON document, not a checkpoint. Use the file with the weights.", code="not_a_state_dict"
     )
-
-
-def is_tar(file: MappedFile) -> bool:
-    """Whether a file begins with a header of a tar archive."""
-    head = file.head(512)
-    return head[257:262] == b"ustar" or _is_old_tar(head)
-
-
-def _is_old_tar(head: bytes) -> bool:
-    """Whether a tar header stands there that lacks the later ``ustar``: a name, octal fields, a checksum at 148."""
-    if len(head) < 512 or not head[:1].isalpha() or not head[100:107].strip(b" \0").isdigit():
-        return False
-    total = sum(head[:148]) + 8 * ord(" ") + sum(head[156:512])
-    stated = head[148:156].strip(b" \0")
-    return stated.isdigit() and all(digit in b"01234567" for digit in stated) and int(stated, 8) == total

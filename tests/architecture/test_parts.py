@@ -35,7 +35,7 @@ PARTS = {
         ),
     ),
     "data": (DATASETS, ("digits",)),
-    "formats": (FORMATS, ("npz", "onnx", "safetensors", "torch")),
+    "formats": (FORMATS, ("hf_sharded", "npz", "onnx", "safetensors", "torch")),
     "data.formats": (DATASET_FORMATS, ("cifar_binary", "csv", "idx", "image_folder", "npz")),
 }
 

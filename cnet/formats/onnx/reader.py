@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from cnet.errors import CheckpointError
+from cnet.formats.onnx.external import OpenExternal
 from cnet.formats.onnx.protobuf import MessageField, TruncatedMessageError, read_fields
 from cnet.formats.onnx.schema import (
     ATTRIBUTE_GRAPH,
@@ -51,7 +52,7 @@ def is_onnx(file: MappedFile) -> bool:
 
     The format has no magic bytes. TensorFlow's SavedModel begins alike but has no graph; CoreML has other fields.
     """
-    message, at = memoryview(file.mapped), 0
+    message, at = file.view, 0
     if message[:1] != _FIRST_BYTE or not 1 <= bytes(message[1:2] or b"\0")[0] < 0x80:
         return False
     try:
@@ -66,8 +67,13 @@ def is_onnx(file: MappedFile) -> bool:
     return False
 
 
-def read_onnx(file: MappedFile, limits: Limits) -> CheckpointContents:
+def read_onnx(file: MappedFile, limits: Limits, open_external: OpenExternal | None = None) -> CheckpointContents:
     """The initializers of the main graph, in the order of the file.
+
+    Args:
+        file: the model.
+        limits: the most that it may claim.
+        open_external: opens the other files of the archive that the model is in; None: there are none.
 
     Raises:
         CheckpointError: ``truncated``, ``corrupt``, ``duplicate_name``, ``unsupported_dtype``, ``unsupported_layout``,
@@ -75,7 +81,7 @@ def read_onnx(file: MappedFile, limits: Limits) -> CheckpointContents:
     """
     graph = _graph(file)
     try:
-        tensors = _initializers(graph, limits)
+        tensors = _initializers(graph, limits, open_external)
         notices = _notices(graph)
     except ValueError as error:
         raise damaged("the graph of this ONNX model", "it cannot be read") from error
@@ -89,7 +95,7 @@ def read_onnx(file: MappedFile, limits: Limits) -> CheckpointContents:
 
 
 def _graph(file: MappedFile) -> memoryview:
-    graphs = (field for field in read_fields(memoryview(file.mapped)) if field.number == MODEL_GRAPH)
+    graphs = (field for field in read_fields(file.view) if field.number == MODEL_GRAPH)
     try:
         (graph,) = islice(graphs, 2)
         content = graph.content
@@ -100,7 +106,7 @@ def _graph(file: MappedFile) -> memoryview:
     return content
 
 
-def _initializers(graph: memoryview, limits: Limits) -> dict[str, StoredArray]:
+def _initializers(graph: memoryview, limits: Limits, open_external: OpenExternal | None) -> dict[str, StoredArray]:
     """The initializers of a graph. Raises CheckpointError, and ValueError where the bytes are not a graph."""
     tensors: dict[str, StoredArray] = {}
     stated = 0
@@ -114,7 +120,7 @@ def _initializers(graph: memoryview, limits: Limits) -> dict[str, StoredArray]:
             raise CheckpointError(
                 f"tensor {quoted(tensor.name)}: two initializers have this name. Rename one.", code="duplicate_name"
             )
-        tensors[tensor.name] = tensor.stored_array()
+        tensors[tensor.name] = tensor.stored_array(open_external)
         stated += _TENSOR_COST + len(tensor.name)
         if stated > limits.header_bytes:
             raise CheckpointError(

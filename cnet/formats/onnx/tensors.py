@@ -6,7 +6,7 @@ packed or not. Types of 16 bits and fewer are in ``int32_data``; float16, bfloat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -18,6 +18,7 @@ from cnet import dtypes
 from cnet.arrays import release_pages
 from cnet.errors import CheckpointError
 from cnet.formats.onnx import schema
+from cnet.formats.onnx.external import OpenExternal, external_bytes, external_entries
 from cnet.formats.onnx.protobuf import MessageField, encode_varint, read_fields, read_packed_varints
 from cnet.formats.onnx.schema import (
     TENSOR_DIMS,
@@ -69,7 +70,7 @@ class OnnxTensor:
         message: all its bytes.
         raw: its values where they are bytes; empty where they are numbers.
         typed: numbers of the fields that hold its values as numbers.
-        external: name of the other file that holds the values; None where this file does.
+        external: what is stated of the other file that holds the values; None where this file does.
         segmented: whether it is only a segment of a tensor.
     """
 
@@ -79,7 +80,7 @@ class OnnxTensor:
     message: memoryview
     raw: memoryview
     typed: frozenset[int]
-    external: str | None
+    external: Mapping[str, str] | None
     segmented: bool
 
     @property
@@ -93,18 +94,31 @@ class OnnxTensor:
         name = _TYPE_NAMES.get(self.type)
         return name is not None and Selection().selects(self.name, name, self.shape)
 
-    def stored_array(self) -> StoredArray:
-        """The tensor as an initializer. Raises CheckpointError where it cannot be one."""
+    def stored_array(self, open_external: OpenExternal | None = None) -> StoredArray:
+        """The tensor as an initializer.
+
+        Args:
+            open_external: opens the other files of the archive that the model is in; None: there are none.
+
+        Raises:
+            CheckpointError: it cannot be an initializer; ``missing_shard`` where its values are not at hand.
+        """
         if not self.name:
             raise damaged("an initializer of this ONNX model", "it has no name")
-        if self.external is not None:
+        location = None if self.external is None else self.external.get("location", "")
+        file = open_external(location) if open_external is not None and location else None
+        if location is not None and file is None:
             raise CheckpointError(
-                f"tensor {quoted(self.name)}: its values are in another file, {quoted(self.external)}. "
-                "Write the model in one file: onnx.save_model(onnx.load(path), one, save_as_external_data=False).",
+                f"tensor {quoted(self.name)}: its values are in another file, {quoted(location)}. Pack the model and "
+                "that file into one zip or tar, or write one file: onnx.save_model(onnx.load(path), one, "
+                "save_as_external_data=False).",
                 code="missing_shard",
             )
         self._check_shape()
         dtype = self._dtype()
+        if file is not None and self.external is not None:
+            raw = external_bytes(self.name, self.external, file, self.elements * dtype.numpy.itemsize)
+            return StoredArray(dtype.name, self.shape, lambda: self._shaped(raw, dtype))
         if self.segmented:
             raise CheckpointError(
                 f"tensor {quoted(self.name)}: it is stored in segments. Save it whole.", code="unsupported_layout"
@@ -135,9 +149,12 @@ class OnnxTensor:
     def _read(self) -> npt.NDArray[np.generic]:
         dtype = self._dtype()
         if self.raw:
-            values: npt.NDArray[np.generic] = np.frombuffer(self.raw, np.uint8).view(dtype.numpy)
-        else:
-            values = self._numbers(dtype)
+            return self._shaped(np.frombuffer(self.raw, np.uint8), dtype)
+        return self._shaped(self._numbers(dtype), dtype)
+
+    def _shaped(self, flat: npt.NDArray[np.generic], dtype: dtypes.DType) -> npt.NDArray[np.generic]:
+        """The tensor of its values, or of their bytes, both flat."""
+        values: npt.NDArray[np.generic] = flat.view(dtype.numpy)
         data = contiguous(values.reshape(self.shape), dtype.numpy)
         if not np.may_share_memory(data, values):
             release_pages(values)
@@ -188,22 +205,12 @@ def parse_tensor(message: memoryview) -> OnnxTensor:
     kind = found[TENSOR_TYPE].integer if TENSOR_TYPE in found else None
     raw = found[TENSOR_RAW].content if TENSOR_RAW in found else memoryview(b"")
     outside = TENSOR_EXTERNAL in found or (TENSOR_LOCATION in found and found[TENSOR_LOCATION].integer != 0)
-    external = _external(message) if outside else None
+    external = external_entries(message) if outside else None
     return OnnxTensor(name, kind or 0, tuple(shape), message, raw, frozenset(typed), external, TENSOR_SEGMENT in found)
 
 
 def _text(field: MessageField | None) -> str:
     return bytes(field.content).decode() if field is not None else ""
-
-
-def _external(message: memoryview) -> str:
-    """Name of the file that the entry ``location`` states; empty where there is no such entry."""
-    for field in read_fields(message):
-        if field.number == TENSOR_EXTERNAL:
-            entry = {part.number: part for part in read_fields(field.content) if part.number <= schema.ENTRY_VALUE}
-            if _text(entry.get(schema.ENTRY_KEY)) == "location":
-                return _text(entry.get(schema.ENTRY_VALUE))
-    return ""
 
 
 def _value_field(dtype: dtypes.DType) -> int:

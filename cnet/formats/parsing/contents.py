@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -109,11 +109,13 @@ class CheckpointContents:
             Anything else is refused later, with a message that says what was found.
         tied: groups of names that share one tensor, as stated by the file; torch files show ties by their storages.
         notices: what the user should know about the file.
+        metadata: text by key that the file states about itself, such as the author.
     """
 
     root: object
     tied: tuple[tuple[str, ...], ...] = ()
     notices: tuple[Notice, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 def supported_dtype(name: str, dtype: str) -> dtypes.DType:

@@ -58,15 +58,41 @@ class MappedFile:
                 raise CheckpointError("the file is empty (0 bytes). Copy or upload it again.", code="empty_file")
             return cls(path, size, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
+    @property
+    def view(self) -> memoryview:
+        """All bytes of the file, not copied."""
+        return memoryview(self.mapped)
+
     def head(self, count: int) -> bytes:
         """The first ``count`` bytes, fewer where the file is shorter."""
-        return bytes(self.mapped[:count])
+        return bytes(self.view[:count])
 
     def array(self, start: int, count: int) -> npt.NDArray[np.uint8]:
         """A view of ``count`` bytes from ``start``, shape (count,). Raises CheckpointError (``truncated``)."""
         if start < 0 or count < 0 or start + count > self.size:
             raise truncated()
-        return np.frombuffer(self.mapped, np.uint8, count, start)
+        return np.frombuffer(self.view, np.uint8, count, start)
+
+
+@dataclass(frozen=True, eq=False)
+class FilePart(MappedFile):
+    """A member of an archive as a file of its own. ``path`` and ``mapped`` are those of the archive.
+
+    Attributes:
+        part: the bytes of the member: a part of the archive, or what was inflated from it.
+    """
+
+    part: memoryview = field(repr=False, default=memoryview(b""))
+
+    @classmethod
+    def of(cls, file: MappedFile, part: memoryview) -> FilePart:
+        """The part of a file that has these bytes."""
+        return cls(file.path, len(part), file.mapped, part)
+
+    @property
+    def view(self) -> memoryview:
+        """All bytes of the part, not copied."""
+        return self.part
 
 
 def truncated() -> CheckpointError:

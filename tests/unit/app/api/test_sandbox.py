@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import subprocess
 import sys
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from app.api.sandbox import Sandbox, SandboxLimits
 from cnet.data.canonical_dataset import read_dataset
@@ -160,3 +163,18 @@ def test_the_child_does_not_import_torch_and_refuses_malformed_requests() -> Non
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     child = [sys.executable, "-I", "-m", "cnet.sandbox"]
     assert subprocess.run(child, input=json.dumps({"kind": "x"}).encode(), check=False).returncode == 2
+
+
+def test_archives_of_shards_are_read_in_the_sandbox(tmp_path: Path, target: Path) -> None:
+    """Report J: under its limits, with shards of PyTorch too, and nothing of the archive is written by its name."""
+    buffer = io.BytesIO()
+    torch.save({"w": torch.ones(4, 4)}, buffer)
+    source = tmp_path / "model.zip"
+    with zipfile.ZipFile(source, "w") as archive:
+        archive.writestr("pytorch_model.bin.index.json", '{"weight_map": {"w": "m-00001-of-00001.bin"}}')
+        archive.writestr("m-00001-of-00001.bin", buffer.getvalue())
+
+    manifest = Sandbox().checkpoint(source, target)
+
+    assert (manifest.format, manifest.parameters) == ("hf_sharded", 16)
+    assert {path.name for path in target.iterdir()} == {"weights.safetensors", "manifest.json"}
