@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from app.commands import keys, local, remote, service
+from app.commands import keys, local, programs, remote, service
 from app.commands.failures import Failure, describe
 from app.console.exit_codes import CANCELLED, DONE, FAILED, USAGE
 from app.console.output import emit_json, note
@@ -32,6 +32,7 @@ service.add_to(app)
 keys.add_to(app)
 local.add_to(app)
 remote.add_to(app)
+programs.add_to(app)
 
 
 def _print_version(given: bool) -> None:

@@ -82,7 +82,7 @@ class Compressible(UserDocument):
 class ProgramArchitecture(UserDocument):
     """A network of the user's own: a program, and what it is trained for."""
 
-    program: str = Field(min_length=1, max_length=200, description="Id of the program.")
+    program: str = Field(min_length=1, max_length=4096, description="Id of the program.")
     task: Literal["classification", "regression", "distill", "ctc"] = Field(
         default="classification", description="What the network learns from the data set, and is judged by."
     )

@@ -30,6 +30,7 @@ class SpecOptions:
         dataset: name, id or file of the data set.
         architecture: name of the architecture.
         assignments: texts of the form ``PATH=VALUE``.
+        program: file or id of the program, in place of an architecture.
 
     """
 
@@ -41,6 +42,7 @@ class SpecOptions:
     dataset: str | None = None
     architecture: str | None = None
     assignments: Sequence[str] | None = None
+    program: str | None = None
 
     def document(self, checkpoint: str | None = None) -> dict[str, Any]:
         """The specification as a JSON object; its fields are not checked yet.
@@ -98,6 +100,13 @@ class SpecOptions:
             name = getattr(self, slot)
             if name is not None:
                 _name_part(document, slot, name)
+        if self.program is not None:
+            if self.architecture is not None:
+                raise typer.BadParameter(
+                    "the network is named twice, by --architecture too. Leave one of them out.", param_hint="--program"
+                )
+            given = {key: value for key, value in _part(document, "architecture").items() if key != "name"}
+            document["architecture"] = {**given, "program": self.program}
         if self.dataset is not None:
             document["dataset"] = self.dataset
 

@@ -16,6 +16,7 @@ from app.commands.options import (
     Encoder,
     Json,
     Method,
+    Program,
     Sparsity,
     SpecFile,
     Streaming,
@@ -23,11 +24,15 @@ from app.commands.options import (
 )
 from app.commands.parts_help import CommandWithParts, CommandWithWrittenFormats
 from app.commands.paths import check_output, check_readable
+from app.commands.programs import describe_program, facts_table
 from app.console.output import columns, emit_json, emit_line
 
 if TYPE_CHECKING:
+    from app.console.progress import ProgressBar
     from cnet.bundle import Bundle
     from cnet.formats import Checkpoint
+    from cnet.pipeline import Outcome
+    from cnet.spec import JobSpec
 
 BundleFile = Annotated[Path, typer.Argument(metavar="BUNDLE", help="A bundle, as `compress` writes it.")]
 
@@ -41,7 +46,13 @@ def add_to(app: typer.Typer) -> None:
 
 
 def compress(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint: safetensors, PyTorch, npz or ONNX.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[FILE]",
+            help="A checkpoint: safetensors, PyTorch, npz or ONNX; or a program (.pt2). Not needed with --program.",
+        ),
+    ] = None,
     *,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="BUNDLE", help="Where to write the bundle.")],
     spec: SpecFile = None,
@@ -51,6 +62,7 @@ def compress(
     method: Method = None,
     dataset: Dataset = None,
     architecture: Architecture = None,
+    program: Program = None,
     assignments: Assignments = None,
     weights_key: WeightsKey = None,
     streaming: Streaming = None,
@@ -58,26 +70,45 @@ def compress(
 ) -> None:
     """Compress a checkpoint on this machine, by the same pipeline as on a server.
 
-    With a data set and an architecture the network is fine-tuned; without them, its weights are pruned and quantized as
-    they are. Several values of --sparsity or --clusters make several points; the bundle of the selected one is written.
+    With a data set and an architecture or program the network is fine-tuned; without them, its weights are pruned and
+    quantized as they are. A program holds weights too: they are taken where no checkpoint is given. Several values of
+    --sparsity or --clusters make several points; the bundle of the selected one is written.
     """
     from app.console.progress import ProgressBar
-    from cnet.pipeline.compress_file import compress_file, read_source
-    from cnet.results.report import metrics, table
+    from cnet.models.programs import is_program
+    from cnet.pipeline.compress_file import compress_file
     from cnet.spec import JobSpec
 
-    check_readable(file)
-    check_output(out, file, spec, Path(dataset) if dataset else None)
-    options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments)
-    job = JobSpec.parse({**options.document(file.name), "checkpoint": file.name[:200]})
+    for path in filter(None, (file, Path(program) if program else None)):
+        check_readable(path)
+    if file is not None and program is None and is_program(file):
+        file, program = None, str(file)
+    check_output(out, file, spec, *(Path(name) for name in (dataset, program) if name))
+    options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments, program)
+    document = options.document(file.name if file else None)
+    job = JobSpec.parse({**document, "checkpoint": file.name[:200]} if file else document)
     with ProgressBar("load", quiet=json) as bar:
-        checkpoint = read_source(file, job, weights_key)
-        if checkpoint.weights_key is not None and weights_key is None:
-            bar.log(f"{file}: the weights are those of the entry {checkpoint.weights_key!r}")
+        checkpoint = _read_checkpoint(file, job, weights_key, bar) if file else None
         outcome = compress_file(checkpoint, job, out, bar, streaming=streaming)
+    _print_outcome(out, outcome, checkpoint, json=json)
+
+
+def _read_checkpoint(file: Path, job: JobSpec, weights_key: str | None, bar: ProgressBar) -> Checkpoint:
+    """The checkpoint; the user is told which entry holds the weights, where that was left open."""
+    from cnet.pipeline.compress_file import read_source
+
+    checkpoint = read_source(file, job, weights_key)
+    if checkpoint.weights_key is not None and weights_key is None:
+        bar.log(f"{file}: the weights are those of the entry {checkpoint.weights_key!r}")
+    return checkpoint
+
+
+def _print_outcome(out: Path, outcome: Outcome, checkpoint: Checkpoint | None, *, json: bool) -> None:
+    from cnet.results.report import metrics, table
+
     point = outcome.points[outcome.selected]
     if json:
-        facts = {"bundle": str(out), **checkpoint_facts(checkpoint)}
+        facts = {"bundle": str(out), **(checkpoint_facts(checkpoint) if checkpoint else {})}
         emit_json({**metrics(outcome.baseline, outcome.points, outcome.selected), **facts})
         return
     emit_line(table(outcome.baseline, outcome.points, outcome.selected).rstrip("\n"))
@@ -140,17 +171,14 @@ def verify(bundle: BundleFile, *, json: Json = False) -> None:
 
 
 def inspect(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint or a bundle.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A checkpoint, a program or a bundle.")],
     *,
     weights_key: WeightsKey = None,
     json: Json = False,
 ) -> None:
-    """Show what a checkpoint or a bundle contains."""
-    from cnet.bundle import open_bundle
-    from cnet.formats import is_bundle
-
+    """Show what a checkpoint, a program (.pt2) or a bundle contains."""
     check_readable(file)
-    document = _describe_bundle(open_bundle(file)) if is_bundle(file) else _describe_checkpoint(file, weights_key)
+    document = _describe(file, weights_key)
     if json:
         emit_json({"file": str(file), "size_bytes": file.stat().st_size, **document})
         return
@@ -158,10 +186,22 @@ def inspect(
     rows = [(str(row["name"]), "x".join(map(str, row["shape"])) or "scalar", str(row["dtype"])) for row in tensors]
     emit_line(columns(("TENSOR", "SHAPE", "TYPE"), rows))
     emit_line("")
-    emit_line(columns(("FIELD", "VALUE"), [(name, _cell(value)) for name, value in document.items()]))
+    is_program = document["kind"] == "program"
+    facts = facts_table(document) if is_program else [(name, _cell(value)) for name, value in document.items()]
+    emit_line(columns(("FIELD", "VALUE"), facts))
     for warning in warnings:
         about = "" if warning["tensor"] is None else f"tensor {warning['tensor']!r}: "
         emit_line(f"warning ({warning['code']}): {about}{warning['detail']}")
+
+
+def _describe(file: Path, weights_key: str | None) -> dict[str, Any]:
+    from cnet.bundle import open_bundle
+    from cnet.formats import is_bundle
+    from cnet.models.programs import is_program
+
+    if is_bundle(file):
+        return _describe_bundle(open_bundle(file))
+    return describe_program(file) if is_program(file) else _describe_checkpoint(file, weights_key)
 
 
 def _cell(value: Any) -> str:

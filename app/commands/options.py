@@ -48,6 +48,14 @@ WeightsKey = Annotated[
         help="Entry of the checkpoint that holds the weights, such as state_dict or model.ema; default: found by rule.",
     ),
 ]
+Program = Annotated[
+    str | None,
+    typer.Option(
+        "--program",
+        metavar="FILE|ID",
+        help="The network as a program (.pt2), in place of --architecture; on a server also its id, prog_...",
+    ),
+]
 Streaming = Annotated[
     bool | None,
     typer.Option(

@@ -18,6 +18,7 @@ from app.commands.options import (
     Encoder,
     Json,
     Method,
+    Program,
     Server,
     Sparsity,
     SpecFile,
@@ -59,6 +60,7 @@ def submit(
     method: Method = None,
     dataset: Dataset = None,
     architecture: Architecture = None,
+    program: Program = None,
     assignments: Assignments = None,
     weights_key: WeightsKey = None,
     follow_it: Annotated[
@@ -69,7 +71,7 @@ def submit(
     json: Json = False,
 ) -> None:
     """Queue a job on the server. Files that it names are uploaded after the server has checked the rest of the job."""
-    options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments)
+    options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments, program)
     document = options.document(checkpoint)
     with _client(server, api_key) as client:
         job = client.submit(with_uploads(client, document, checkpoint, weights_key))

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from cnet.client import Client
 
 _NOT_FOUND = 404
-_IDS = {"checkpoint": "ckpt_to_be_uploaded", "dataset": "ds_to_be_uploaded"}
+_IDS = {
+    "dataset": "ds_to_be_uploaded",
+    "checkpoint": "ckpt_to_be_uploaded",
+    "program": "prog_to_be_uploaded",
+}  # in the order in which the server looks for them
 _SHOWN = 40  # number of characters of an id that a message of the server shows at least
 
 
@@ -29,7 +33,7 @@ def with_uploads(
 
     Args:
         client: the client of the server.
-        document: the specification; its ``dataset`` may be the path of a file.
+        document: the specification; its ``dataset`` and the program of its ``architecture`` may be paths of files.
         checkpoint: the path of a file, or the id of an upload. None: the one in the specification.
         weights_key: the entry of the file that holds the weights. None: the server finds it.
 
@@ -39,23 +43,40 @@ def with_uploads(
         UnreachableError: the server does not answer.
         OSError: a file cannot be read.
     """
-    dataset = str(document["dataset"]) if document.get("dataset") else None
     if checkpoint is not None and not Path(checkpoint).is_file() and not checkpoint.startswith("ckpt_"):
         raise typer.BadParameter(f"{checkpoint} is neither a file nor the id of an upload (ckpt_...). Check the path.")
     named = document if checkpoint is None else {**document, "checkpoint": checkpoint}
-    uploads: dict[str, Callable[[Path], dict[str, Any]]] = {}
-    if checkpoint is not None and Path(checkpoint).is_file():
-        uploads["checkpoint"] = partial(client.upload_checkpoint, weights_key=weights_key)
-    elif weights_key is not None:
+    ways: dict[str, Callable[[Path], dict[str, Any]]] = {
+        "checkpoint": partial(client.upload_checkpoint, weights_key=weights_key),
+        "program": client.upload_program,
+        "dataset": client.upload_dataset,
+    }
+    files = {field: _named(named, field) for field in ways if field != "checkpoint" or checkpoint is not None}
+    uploads = {field: Path(name) for field, name in files.items() if name and Path(name).is_file()}
+    if weights_key is not None and "checkpoint" not in uploads:
         raise typer.BadParameter(
             "the entry of the weights is chosen when a file is uploaded. Name the checkpoint's file, or leave it out.",
             param_hint="--weights-key",
         )
-    if dataset is not None and Path(dataset).is_file():
-        uploads["dataset"] = client.upload_dataset
     if uploads:
         _check(client, named, frozenset(uploads))
-    return {**named, **{field: _uploaded(upload, Path(named[field])) for field, upload in uploads.items()}}
+    for field, path in uploads.items():
+        named = _renamed(named, field, _uploaded(ways[field], path))
+    return named
+
+
+def _named(document: dict[str, Any], field: str) -> str | None:
+    """The checkpoint, data set or program that a specification names; None where it names none."""
+    holder = document.get("architecture") if field == "program" else document
+    value = holder.get(field) if isinstance(holder, dict) else None
+    return str(value) if value else None
+
+
+def _renamed(document: dict[str, Any], field: str, name: str) -> dict[str, Any]:
+    """The specification with another checkpoint, data set or program."""
+    if field == "program":
+        return {**document, "architecture": {**document["architecture"], "program": name}}
+    return {**document, field: name}
 
 
 def _check(client: Client, document: dict[str, Any], pending: frozenset[str]) -> None:
@@ -65,12 +86,16 @@ def _check(client: Client, document: dict[str, Any], pending: frozenset[str]) ->
         ApiError: the server refuses it for another reason than those missing uploads.
 
     """
-    given = [str(document[field]) for field in _IDS if document.get(field) and field not in pending]
-    _validate(
-        client, {**document, **{field: _IDS[field] for field in pending}}, given, [_IDS[field] for field in pending]
-    )
-    if "dataset" in pending and given:  # where two ids do not exist the server names the data set
-        _validate(client, {"checkpoint": document["checkpoint"]}, given, [])
+    given = {field: name for field in _IDS if field not in pending and (name := _named(document, field))}
+    draft = document
+    for field in pending:
+        draft = _renamed(draft, field, _IDS[field])
+    _validate(client, draft, list(given.values()), [_IDS[field] for field in pending])
+    order = list(_IDS)
+    first = min(order.index(field) for field in pending)
+    for field, name in given.items():  # of several ids that do not exist the server names the first
+        if order.index(field) > first:
+            _validate(client, _renamed({"architecture": {}} if field == "program" else {}, field, name), [name], [])
 
 
 def _validate(client: Client, document: dict[str, Any], given: list[str], pending: list[str]) -> None:

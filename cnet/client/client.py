@@ -80,6 +80,22 @@ class Client:
         """Upload a data set file and return the Dataset. Raises OSError where the file cannot be read."""
         return self._upload("/v1/datasets", path, {})
 
+    def upload_program(self, path: Path) -> dict[str, Any]:
+        """Upload a ``torch.export`` archive and return the Program. Raises OSError where it cannot be read."""
+        return self._upload("/v1/programs", path, {})
+
+    def program(self, program_id: str) -> dict[str, Any]:
+        """A program."""
+        return self._document(Call("GET", _program(program_id)))
+
+    def programs(self, *, limit: int = 50) -> list[dict[str, Any]]:
+        """The newest ``limit`` programs, the newest first."""
+        return self._list("/v1/programs", {}, limit)
+
+    def delete_program(self, program_id: str) -> None:
+        """Delete a program. Raises ApiError (409) while a job needs it."""
+        self._transport.send(Call("DELETE", _program(program_id)))
+
     def validate(self, spec: Mapping[str, Any]) -> dict[str, Any]:
         """Check a job specification without queueing it; returns ``estimate`` and ``warnings``."""
         return self._post("/v1/jobs:validate", spec)
@@ -95,17 +111,7 @@ class Client:
 
     def jobs(self, *, status: str | None = None, limit: int = 50) -> list[dict[str, Any]]:
         """The newest ``limit`` jobs, the newest first; with ``status``, only those in this state."""
-        found: list[dict[str, Any]] = []
-        params = {"status": status} if status else {}
-        while len(found) < limit:
-            page = self._document(
-                Call("GET", "/v1/jobs", params={**params, "limit": str(min(limit - len(found), 200))})
-            )
-            found += page["data"]
-            if not page["has_more"]:
-                break
-            params["after"] = page["next"]
-        return found
+        return self._list("/v1/jobs", {"status": status} if status else {}, limit)
 
     def wait(self, job_id: str, *, timeout: float | None = None) -> dict[str, Any]:
         """Wait until a job has ended, however it ends, and return it.
@@ -186,6 +192,17 @@ class Client:
         )
         return self._document(call)
 
+    def _list(self, route: str, params: dict[str, str], limit: int) -> list[dict[str, Any]]:
+        """The first ``limit`` entries of a list, page by page."""
+        found: list[dict[str, Any]] = []
+        while len(found) < limit:
+            page = self._document(Call("GET", route, params={**params, "limit": str(min(limit - len(found), 200))}))
+            found += page["data"]
+            if not page["has_more"]:
+                break
+            params = {**params, "after": page["next"]}
+        return found
+
     def _post(self, route: str, document: Mapping[str, Any] | None) -> dict[str, Any]:
         headers = {"Idempotency-Key": str(uuid.uuid4())}
         return self._document(Call("POST", route, headers=headers, json=None if document is None else dict(document)))
@@ -205,6 +222,10 @@ class Client:
                 document = message.json() if message.data else None
                 if isinstance(document, dict):
                     yield document
+
+
+def _program(program_id: str) -> str:
+    return f"/v1/programs/{quote(program_id, safe='')}"
 
 
 def _job(job_id: str) -> str:

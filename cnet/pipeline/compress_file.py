@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 from cnet.data import DATASETS, Dataset
@@ -11,6 +12,7 @@ from cnet.data.dataset_reader import read_dataset_file
 from cnet.errors import DatasetError
 from cnet.files import atomic_path
 from cnet.formats import Checkpoint, read_checkpoint, refuse_lone_shard
+from cnet.models.programs import StoredProgram, filled_weights, read_program
 from cnet.pipeline import Inputs, Outcome, RunObserver, SilentRunObserver, run
 from cnet.spec import JobSpec
 
@@ -27,10 +29,10 @@ def compress_file(
     """Compress a checkpoint file as ``spec`` says and write the selected bundle to ``out``.
 
     Args:
-        source: the checkpoint, in any format that ``read_checkpoint`` reads, or what ``read_source`` read; None trains
-            a baseline from scratch.
-        spec: the job. Its ``dataset`` is a built-in name or the path of an npz file; the name of a file as ``source``
-            takes the place of its ``checkpoint``.
+        source: the checkpoint, in any format that ``read_checkpoint`` reads, or what ``read_source`` read; None takes
+            the weights of the program, or trains a baseline of a built-in architecture from scratch.
+        spec: the job. Its ``dataset`` is a built-in name or the path of a file, its program the path of an archive; the
+            name of a file as ``source`` takes the place of its ``checkpoint``.
         out: the bundle, replaced where it exists; written only if the run succeeds.
         observer: receives every event.
         folder: where the run keeps its state, so that the same call continues where it ended; None: a temporary
@@ -38,7 +40,8 @@ def compress_file(
         streaming: as in ``cnet.pipeline.Inputs``.
 
     Raises:
-        CheckpointError, DatasetError: a file that cannot be read.
+        CheckpointError, DatasetError, ProgramError: a file that cannot be read.
+        ArchitectureMismatchError: the checkpoint does not fill the program.
         CnetError: as ``cnet.pipeline.run``.
     """
     observer = observer or SilentRunObserver()
@@ -49,10 +52,19 @@ def compress_file(
     for warning in source.warnings if source else ():
         observer.log(f"warning: {warning}")
     dataset = load_dataset(spec.dataset, observer) if spec.dataset else None
-    if folder is not None:
-        return _into(out, run(spec, Inputs(weights, dataset, folder, streaming), observer))
-    with tempfile.TemporaryDirectory(prefix="cnet-") as temporary:
-        return _into(out, run(spec, Inputs(weights, dataset, Path(temporary), streaming), observer))
+    program = _read_program(Path(spec.program.program), observer) if spec.program else None
+    if program is not None:
+        weights = filled_weights(program, weights) if weights else program.state_dict
+    with nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="cnet-") as place:
+        return _into(out, run(spec, Inputs(weights, dataset, Path(place), streaming, program=program), observer))
+
+
+def _read_program(path: Path, observer: RunObserver) -> StoredProgram:
+    """The program of a file; the observer is told all that the reader noticed."""
+    archive = read_program(path)
+    for warning in archive.warnings:
+        observer.log(f"warning: {warning.detail}")
+    return StoredProgram(archive.program, archive.weights)
 
 
 def read_source(path: Path, spec: JobSpec, weights_key: str | None = None) -> Checkpoint:

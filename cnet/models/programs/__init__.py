@@ -4,6 +4,7 @@
 from then on.
 """
 
+from cnet.models.programs.archive import is_program
 from cnet.models.programs.canonical_program import StoredProgram, read_canonical_program, write_canonical_program
 from cnet.models.programs.document import Program, ProgramInput, ProgramOutput, ProgramTensor
 from cnet.models.programs.manifest import ProgramManifest
@@ -20,6 +21,7 @@ __all__ = [
     "StoredProgram",
     "TensorType",
     "filled_weights",
+    "is_program",
     "match_names",
     "read_canonical_program",
     "read_program",

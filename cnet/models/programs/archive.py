@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,15 @@ class Archive:
                 "program: the tensors are not stored in little-endian order. Export on a little-endian machine.",
                 code="program_version",
             )
+
+
+def is_program(path: Path) -> bool:
+    """Whether a file is a zip archive with the main member of a ``torch.export`` archive. It may still be damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name.endswith(f"/{MODEL}") for name in archive.namelist())
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):  # the last: a newer kind of zip
+        return False
 
 
 def _as_program_error(error: CheckpointError) -> ProgramError:

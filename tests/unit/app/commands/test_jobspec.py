@@ -120,3 +120,18 @@ def test_a_checkpoint_is_named_once(path: str) -> None:
         SpecOptions(assignments=[path]).document("net.npz")
 
     assert SpecOptions(assignments=["checkpoint=ckpt_1"]).document() == {"checkpoint": "ckpt_1"}
+
+
+def test_a_program_takes_the_place_of_an_architecture(tmp_path: Path) -> None:
+    """The file's task stays, its built-in architecture goes; both options at once are refused."""
+    file = tmp_path / "job.json"
+    for given, expected in (
+        ({"name": "lenet5"}, {"program": "net.pt2"}),
+        ({"program": "prog_1", "task": "ctc"}, {"program": "net.pt2", "task": "ctc"}),
+    ):
+        file.write_text(json.dumps({"architecture": given}))
+        assert SpecOptions(spec=file, program="net.pt2").document()["architecture"] == expected
+    options = SpecOptions(program="net.pt2", assignments=["architecture.task=regression"])
+    assert options.document() == {"architecture": {"program": "net.pt2", "task": "regression"}}
+    with pytest.raises(typer.BadParameter, match="twice"):
+        SpecOptions(program="net.pt2", architecture="lenet5").document()

@@ -14,6 +14,7 @@ import typer
 from app.commands.uploads import with_uploads
 from cnet.client import ApiError, Client
 from tests.api_bench import Bench, small_dataset, small_weights, start
+from tests.small_program import small_program
 
 
 @pytest.fixture
@@ -131,6 +132,27 @@ def test_files_become_ids(client: Client, bench: Bench, asked: list[str], checkp
     assert bench.client.get(f"/v1/checkpoints/{found['checkpoint']}").status_code == 200
     assert bench.client.get(f"/v1/datasets/{found['dataset']}").status_code == 200
     assert found["architecture"] == document["architecture"]
+
+
+def test_a_program_is_uploaded_as_well(
+    client: Client, bench: Bench, asked: list[str], checkpoint: str, tmp_path: Path
+) -> None:
+    """Before the data set; without a checkpoint it is a job of its own. Its task stays."""
+    program, dataset = tmp_path / "net.pt2", tmp_path / "images.npz"
+    program.write_bytes(small_program())
+    dataset.write_bytes(small_dataset())
+    document = {"architecture": {"program": str(program), "task": "distill"}, "dataset": str(dataset)}
+
+    found = with_uploads(client, document, None)
+
+    assert asked == ["/v1/jobs:validate", "/v1/programs", "/v1/datasets"]
+    assert bench.client.get(f"/v1/programs/{found['architecture']['program']}").status_code == 200
+    assert found["architecture"]["task"] == "distill"
+    assert "checkpoint" not in found
+    asked.clear()
+    with pytest.raises(ApiError, match="program 'prog_gone'"):
+        with_uploads(client, {"architecture": {"program": "prog_gone"}}, checkpoint)
+    assert set(asked) == {"/v1/jobs:validate"}
 
 
 def test_without_files_nothing_is_sent_before_the_submission(client: Client, asked: list[str]) -> None:

@@ -247,3 +247,33 @@ def test_an_interrupted_download_resumes_at_its_byte(tmp_path: Path) -> None:
     assert (tmp_path / "model.npz").read_bytes() == BUNDLE
     assert (seen[1].headers["Range"], seen[1].headers["If-Range"]) == ("bytes=1000-", '"e"')
     assert dict(seen[1].url.params) == {"point": "2"}
+
+
+def test_programs_are_uploaded_listed_shown_and_deleted(tmp_path: Path) -> None:
+    """Each by its route; a list goes page by page."""
+    (tmp_path / "net.pt2").write_bytes(b"archive")
+    asked: list[str] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        asked.append(f"{request.method} {request.url.path}")
+        if request.method == "DELETE":
+            return httpx2.Response(204)
+        if request.url.path == "/v1/programs" and request.method == "GET":
+            more = "after" not in request.url.params
+            rows = [{"id": "prog_2" if more else "prog_1"}]
+            return httpx2.Response(200, json={"data": rows, "has_more": more, "next": "prog_2"})
+        return httpx2.Response(200, json={"id": "prog_1"})
+
+    client = client_of(handler)
+
+    assert client.upload_program(tmp_path / "net.pt2") == {"id": "prog_1"}
+    assert client.programs() == [{"id": "prog_2"}, {"id": "prog_1"}]
+    assert client.program("prog_1") == {"id": "prog_1"}
+    client.delete_program("prog_1")
+    assert asked == [
+        "POST /v1/programs",
+        "GET /v1/programs",
+        "GET /v1/programs",
+        "GET /v1/programs/prog_1",
+        "DELETE /v1/programs/prog_1",
+    ]

@@ -1,0 +1,73 @@
+"""Programs on the command line, without a server. The commands for a server are in the acceptance tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.cli import run
+from app.commands.programs import describe_program
+from cnet import open_bundle
+from tests.api_bench import npz
+from tests.small_program import small_network, small_program
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """The file of a program."""
+    path = tmp_path / "net.pt2"
+    path.write_bytes(small_program())
+    return path
+
+
+def test_inspect_shows_a_program(program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As a table and as JSON; a size of any number is null."""
+    assert run(["inspect", str(program), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["kind"] == "program"
+    assert document["inputs"] == [{"name": "input", "shape": [None, 1, 8, 8], "dtype": "float32"}]
+    assert {row["name"] for row in document["tensors"]} == set(small_network().state_dict())
+    assert document == {"file": str(program), "size_bytes": program.stat().st_size, **_as_json(program)}
+    assert run(["inspect", str(program)]) == 0
+    assert "input float32 (any, 1, 8, 8)" in capsys.readouterr().out
+
+
+def _as_json(program: Path) -> dict[str, object]:
+    found: dict[str, object] = json.loads(json.dumps(describe_program(program)))
+    return found
+
+
+@pytest.mark.parametrize("by_option", [True, False])
+def test_compress_takes_the_weights_of_a_program(program: Path, tmp_path: Path, by_option: bool) -> None:
+    """Named by the option, or as the file to compress."""
+    named = ["--program", str(program)] if by_option else [str(program)]
+    assert run(["compress", *named, "-o", str(tmp_path / "out.npz"), "--sparsity", "0.5"]) == 0
+    small_network().load_state_dict(open_bundle(tmp_path / "out.npz").state_dict(), strict=True)
+
+
+def test_compress_fills_a_program_with_a_checkpoint(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Names are compared before anything is compressed."""
+    weights, out = tmp_path / "weights.npz", tmp_path / "out.npz"
+    values = {name: tensor.numpy() for name, tensor in small_network().state_dict().items()}
+    weights.write_bytes(npz(**{f"net.{name}": value for name, value in values.items()}))
+    command = ["compress", str(weights), "--program", str(program), "-o", str(out), "--sparsity", "0.5"]
+    assert run(command) == 0
+    assert set(open_bundle(out)) == set(small_network().state_dict())
+    values.pop("5.bias")
+    weights.write_bytes(npz(**values))
+    out.unlink()
+    assert run(command) == 1
+    assert "5.bias" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_refused_program_is_told_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With what to do."""
+    (tmp_path / "net.pt2").write_bytes(small_program()[:-2000])
+    out = str(tmp_path / "out.npz")
+    assert run(["compress", "--program", str(tmp_path / "net.pt2"), "-o", out, "--sparsity", "0.5"]) == 1
+    assert capsys.readouterr().err.rstrip().endswith(".")
