@@ -26,7 +26,7 @@ class SymbolSource(Protocol):
 
     @property
     def centroids(self) -> npt.NDArray[np.floating]:
-        """All centroids, shape (k,). Where there are no labels only the element type counts."""
+        """All centroids, shape (k,). Without labels only the element type is used."""
 
     @property
     def reconstruction(self) -> Reconstruction | None:

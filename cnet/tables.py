@@ -81,7 +81,7 @@ def without_tables(selection: Selection, tensors: Sequence[Tensor]) -> Selection
 
 
 def _certain_reason(one: _Facts) -> str | None:
-    """Why a tensor is no weight whatever the others are; None where it may be one."""
+    """Why a tensor is not a weight, judged without the other tensors; None where it may be one."""
     if _NAME.fullmatch(one.tensor.name.rpartition(".")[2]):
         return "its name is that of a table of numbers"
     if one.is_mask:

@@ -1,7 +1,7 @@
 """Start a program that ends when the process that started it ends.
 
 ``python -P -m app.core.launch PARENT PROGRAM ARGUMENT...`` asks the kernel to kill it when its parent ends, for
-whatever reason, and then becomes PROGRAM. Only Linux can do so; elsewhere it becomes PROGRAM and nothing more.
+whatever reason, and then becomes PROGRAM. Only Linux can do so; on other systems PROGRAM is started without this.
 """
 
 from __future__ import annotations

@@ -42,34 +42,38 @@ class Settings(BaseSettings):
         description="Disk space in bytes that uploads must leave free; others are refused (507).",
     )
     body_timeout_seconds: float = Field(
-        default=60.0, gt=0, description="Longest time within a request body without a byte."
+        default=60.0, gt=0, description="Seconds without a byte after which a request body is refused (408)."
     )
-    box_timeout_seconds: float = Field(default=600.0, gt=0, description="Processor time for reading one uploaded file.")
+    box_timeout_seconds: float = Field(
+        default=600.0, gt=0, description="Seconds of processor time for reading one uploaded file."
+    )
     box_memory_bytes: int = Field(
         default=2 * GIB,
         ge=2**28,
-        description="Memory for reading one uploaded file, in addition to a multiple of its size.",
+        description="Bytes of memory for reading one uploaded file, in addition to a multiple of its size.",
     )
     retention_days: float = Field(
         default=0.0, ge=0, description="Days after which checkpoints, data sets and jobs are deleted; 0: never."
     )
     lease_seconds: float = Field(
-        default=60.0, gt=0, description="Time without a sign of life after which a job's worker counts as lost."
+        default=60.0,
+        gt=0,
+        description="Seconds after which a job's worker counts as lost if it does not renew its lease.",
     )
     max_lost_attempts: int = Field(
         default=2, ge=1, description="Number of workers lost in a row, without progress, after which a job fails."
     )
     stop_grace_seconds: float = Field(
-        default=5.0, gt=0, description="Time between SIGTERM and SIGKILL when a run is stopped."
+        default=5.0, gt=0, description="Seconds between SIGTERM and SIGKILL when a run is stopped."
     )
     reap_seconds: float = Field(
-        default=5.0, gt=0, description="Time between two searches for lost jobs and unsent messages."
+        default=5.0, gt=0, description="Seconds between two searches for lost jobs and unsent messages."
     )
     republish_seconds: float = Field(
-        default=30.0, gt=0, description="Time after which a queued job that no worker took is sent again."
+        default=30.0, gt=0, description="Seconds after which a queued job that no worker took is sent again."
     )
     threads: int = Field(default=0, ge=0, description="CPU threads of one job; 0: as many as its worker may use.")
-    time_limit_seconds: int = Field(default=7 * 86400, ge=1, description="Longest running time of one job.")
+    time_limit_seconds: int = Field(default=7 * 86400, ge=1, description="Longest running time of one job, in seconds.")
     program_memory_bytes: int = Field(
         default=0, ge=0, description="Memory of a job that runs a user's program, in bytes; 0: that of the machine."
     )

@@ -1,4 +1,4 @@
-"""The manifest of a bundle: what it says, checked for whether it can be true."""
+"""The manifest of a bundle: its fields, and the checks that they do not contradict each other."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def unpack_notes(packed: str) -> Notes:
         inflater = zlib.decompressobj(-15, zdict=DICTIONARY)
         text = inflater.decompress(deflated, MOST_BYTES)
     except (binascii.Error, zlib.error, ValueError) as error:
-        raise _refused("they are no deflated JSON") from error
+        raise _refused("they are not deflated JSON") from error
     if not inflater.eof or inflater.unused_data:
         raise _refused(f"they are cut off, or longer than {MOST_BYTES} bytes")
     try:

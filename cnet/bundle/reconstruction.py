@@ -1,4 +1,4 @@
-"""How a bundle stores what a weight's position does to its centroid (``cnet.reconstruction``)."""
+"""How a bundle stores dither and scales, by which a weight differs from its centroid (``cnet.reconstruction``)."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def add_notes(
     """Replace metrics and extra of a bundle in place; its other members are neither decoded nor moved.
 
     ``write_bundle`` without notes followed by ``add_notes`` gives the same bytes as ``write_bundle`` with the notes.
-    The file must not be in use: a crash on the way leaves a file that is no bundle.
+    The file must not be in use: a crash on the way leaves a file that is not a bundle.
 
     Args:
         path: the bundle.
@@ -79,7 +79,7 @@ def add_notes(
         extra: as for ``write_bundle``.
 
     Raises:
-        BundleError: the file is no bundle, or JSON cannot hold the notes.
+        BundleError: the file is not a bundle, or JSON cannot hold the notes.
         OSError: the file cannot be written.
     """
     reader = ContainerReader(Path(path))

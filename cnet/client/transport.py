@@ -47,7 +47,7 @@ class Transport:
         sleep: waits between attempts; replaced in tests.
 
     Raises:
-        UnreachableError: ``server`` is no address.
+        UnreachableError: ``server`` is not a URL.
     """
 
     def __init__(

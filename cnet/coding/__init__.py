@@ -1,4 +1,4 @@
-"""Encoders: mask, labels and centroids to bytes, and back; one encoder a file.
+"""Encoders: mask, labels and centroids to bytes, and back. Each encoder is one file.
 
 Quantizers that weigh bits against error use ``cnet.coding.rates``.
 """

@@ -41,7 +41,7 @@ def transitions(memory: int) -> npt.NDArray[np.int64]:
 
 
 def path_steps(multiples: npt.NDArray[np.integer], memory: int) -> npt.NDArray[np.int32] | None:
-    """The k of each weight along its lane's path, or None where the multiples are no path.
+    """The k of each weight along its lane's path, or None where no path has these multiples.
 
     Args:
         multiples: magnitudes in steps, shape (lanes, length), padded with zeros.

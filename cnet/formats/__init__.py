@@ -1,4 +1,4 @@
-"""Checkpoints of untrusted origin: one file a format (``FORMATS``). Reading runs no code of a file."""
+"""Readers of untrusted checkpoint files: one file for each format (``FORMATS``). Reading runs no code of a file."""
 
 from cnet.formats.checkpoint_format import FORMATS, CheckpointFormat, writable_formats
 from cnet.formats.checkpoint_reader import Checkpoint, read_checkpoint

@@ -15,7 +15,7 @@ class TargetedDropout(Method):
     """In each training step, drops each of the smallest weights of every output with probability alpha.
 
     Candidates are the floor(gamma * n) smallest |w| of the n weights of one output (one index of the first dimension);
-    weights equal to the smallest of the others are no candidates. A dropped weight counts as zero in the step and gets
+    weights equal to the smallest of the others are not candidates. A dropped weight counts as zero in the step and gets
     no gradient; the others are not scaled up. The training returns the weights without dropout: the pruner then removes
     the candidates, and with ``{"name": "magnitude", "scope": "column"}`` it removes those that the authors' evaluation
     removes. The authors' residual networks never drop from the first and the last layer.

@@ -46,7 +46,7 @@ class Part(UserDocument):
 
 PartT = TypeVar("PartT", bound=Part)
 
-_BARE_NAME = "(name)"  # tags of branches that are no part: parts have no parentheses in their names
+_BARE_NAME = "(name)"  # tags of branches that are not a part: parts have no parentheses in their names
 _UNKNOWN = "(unknown)"
 
 

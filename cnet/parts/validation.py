@@ -32,7 +32,7 @@ def issues_of(error: ValidationError, document: type[BaseModel]) -> tuple[Issue,
     """
     rows = error.errors(include_url=False)
     deeper = {row["loc"][:-1] for row in rows}
-    # A list whose only value is refused is reported as too short as well; that is no second mistake.
+    # A list whose only value is refused is reported as too short as well; that is not a second mistake.
     told = [row for row in rows if not (row["type"] == "too_short" and row["loc"] in deeper)]
     return tuple(Issue(_location(row["loc"], document), _words(row, document)) for row in told)
 

@@ -1,4 +1,4 @@
-"""A network with a data set, as the pipeline uses it: it can be trained and evaluated."""
+"""A network with its data set, which the pipeline trains and evaluates."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The steps on the network before it is quantized: baseline, transform, finetune; and for each sparsity prune, recover.
 
-What a step makes is saved and taken over by a later attempt at the same run. A step is made only when a later step
-asks for what it makes, so that an attempt that has all its points loads and trains nothing.
+The result of a step is saved, and a later attempt at the same run reuses it. A step runs only when a later step needs
+its result, so that an attempt whose points are all finished loads and trains nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors of a run: each leaves the run as a CnetError that names the phase in which it happened."""
+"""Errors of a run: each is raised as a CnetError that names the phase in which it happened."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
 
 
 def _selection(selection: Selection, weights: Weights, program: StoredProgram | None) -> Selection:
-    """The job's selection less what is no trained weight: tables, and those tensors of a program that are buffers."""
+    """The job's selection without tensors that are not trained weights: tables, and buffers of a program."""
     selection = without_tables(selection, weights.tensors)
     buffers = program.buffers if program else frozenset()
     return replace(selection, tables=selection.tables | buffers)

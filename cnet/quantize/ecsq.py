@@ -66,7 +66,7 @@ class Ecsq(Sensitive):
 
     @property
     def trains_centroids(self) -> bool:
-        """Whether there is no trellis: ``compact`` recognizes a trellis by its grid, which training would destroy."""
+        """True without a trellis: ``compact`` recognizes a trellis by its grid, which training would change."""
         return self.states == 1
 
     @classmethod

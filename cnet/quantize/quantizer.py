@@ -40,7 +40,7 @@ class FittedCodebook(Protocol):
 
     @property
     def centroids(self) -> npt.NDArray[np.floating]:
-        """Shape (k,), as in ``Symbols``. Where there are no labels only the element type counts."""
+        """Shape (k,), as in ``Symbols``. Without labels only the element type is used."""
 
     def assign_labels(self, values: npt.NDArray[np.floating]) -> Labels | None:
         """The labels of some of the values, both of shape (n,); None where the values are kept as they are."""

@@ -1,4 +1,4 @@
-"""Selection of the best point, and the search for it where a job has a target and leaves something open."""
+"""Selection of the best point, and the search for it where a job has a target and leaves a field unset."""
 
 from cnet.search.forecast import Forecast
 from cnet.search.grid import Candidate, CandidateGrid, is_searched, resolved_document

@@ -59,7 +59,7 @@ def _select_without_target(baseline: BaselineResult, points: Sequence[Point]) ->
 
 
 def _drops_at_most(drop: float, baseline: BaselineResult) -> Callable[[Point], bool]:
-    """A function that tells whether a point's drop is at most ``drop``; it is not where there is no accuracy."""
+    """A function that tells whether a point's drop is at most ``drop``; False where there is no accuracy."""
 
     def holds(point: Point) -> bool:
         if point.quality is None or baseline.quality is None:

@@ -1,4 +1,4 @@
-"""Training steps recorded as CUDA graphs: on a GPU, a small network waits for launches, not for arithmetic.
+"""Training steps recorded as CUDA graphs: launching kernels takes more time than a small network's arithmetic.
 
 A graph holds all launches of the forward and the backward pass and starts them at once. Recording runs nothing on the
 device. Each epoch records again, after one step of each shape of batch that is run without recording: what a method

@@ -1,4 +1,4 @@
-"""The only way in to training: weights in, weights out."""
+"""The interface of this package: functions that take weights, train or measure a network, and return weights."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Trainer(NetworkEvaluator):
             stage: what to do; its ``mask`` is not used, since ``symbols`` have one.
             on_fraction: as in ``train``.
 
-        Raises: as ``train``; a training that diverges is no error here: the input is returned.
+        Raises: as ``train``; a training that diverges is not an error here: the input is returned.
 
         """
         weights = weights.with_vector(symbols.vector())

@@ -1,7 +1,7 @@
 """The state changes of a job. Each is a compare-and-set, so that only one of several processes succeeds.
 
-A worker writes with the attempt number that its claim returned. Once it has lost its lease, another attempt has begun
-or the job has ended, so that its writes change no row and return False or None.
+A worker writes with the attempt number that its claim returned. Once the job has ended or
+another attempt has begun, these writes change no row and return False or None.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The .npz file around a bundle: a zip archive in which no byte is free.
+"""The .npz file around a bundle: a zip archive in which the members determine every other byte.
 
 docs/bundle-format.md specifies it. A general zip reader accepts many files with the same content (other flags, dates,
-bytes between the members). This reader builds all records anew from the numbers that it read, and accepts only a file
-that equals them.
+bytes between the members). This reader builds all zip records again from the sizes and names that it read, and accepts
+only a file whose records are equal to these, byte for byte.
 """
 
 from cnet.bundle.container.digests import DIGEST_CHUNK

@@ -1,4 +1,4 @@
-"""Read a sealed .npz file, and refuse every other."""
+"""Read a sealed .npz file, and refuse every other file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes of a stored member, read where they are asked for and checked chunk by chunk."""
+"""Bytes of a stored member, read on demand and checked chunk by chunk."""
 
 from __future__ import annotations
 

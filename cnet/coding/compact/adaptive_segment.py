@@ -1,10 +1,15 @@
 """Adaptive coding of a segment: zeros in the mask stream, magnitudes and signs in the label stream.
 
 The mask stream holds the length of its entropy-coded bytes, these bytes, and the deflated bitmaps (``numpy.packbits``)
-of the blocks that have one. Entropy-coded are, in this order: the levels; the largest magnitude, whether no weight is
-zero, and the trellis' memory; the expected magnitudes of the levels that occur; which blocks have bitmaps; for each
-group of lanes its gain and which of its weights are zero. The label stream holds the magnitudes of all groups, then
-the signs.
+of those blocks that store their zeros as a bitmap. The entropy-coded bytes hold, in this order:
+
+    the level of each weight
+    the largest magnitude, whether no weight is zero, and the memory of the trellis
+    the expected magnitude of each level that occurs
+    which blocks have bitmaps
+    for each group of lanes: how strongly neighbours shift a level (the gain), and which of its weights are zero
+
+The label stream holds the magnitudes of all groups, then the signs.
 """
 
 from __future__ import annotations

@@ -3,14 +3,19 @@
 A label is coded as a signed integer other than 0: as its centroid's rank from zero outwards (the k-th smallest positive
 centroid is k, the k-th largest negative one -k) or, along a trellis, as its centroid's multiple of the grid's step.
 
-A network quantized tensor by tensor has one list of centroids all the same, the union. Coding its labels as they are
-would pay for telling apart centroids that never occur in one tensor. Where centroids are rarely shared, the centroids
-of every tensor are stored, and a label is its rank among these.
+The symbols of a network have one list of centroids, also where each tensor was quantized by itself: it is then the
+union of all codebooks. Labels that index this union would cost bits to tell apart centroids that never occur in the
+same tensor. Where tensors share few centroids, the codebook of each tensor is therefore stored, and a label is the
+centroid's rank in it.
 
-Content of the stream ``centroids``: one codebook; or a byte of 4 and the codebooks of all tensors, each after its
-length. A codebook's first byte is 0, or 1 for a grid, and 2 more with float64. Without a grid the number of centroids
-follows, and the centroids as byte planes. With one the step follows, the lowest multiple plus 2^17, how many multiples
-there are from it to the highest, and which of these occur (``numpy.packbits``). Numbers are variable-length integers.
+The stream ``centroids`` is one codebook; or a byte 4, then for each tensor the length of its codebook and the codebook.
+A codebook is one byte, the sum of 1 if it is a grid and 2 if its type is float64, and then
+
+    without a grid  the number of centroids; the centroids as byte planes
+    with a grid     the step size; the lowest multiple plus 2^17; the number of multiples from the lowest to the
+                    highest; one bit for each of these, 1 if it occurs (``numpy.packbits``)
+
+Numbers and lengths are variable-length integers.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ down by how the weights before it in the same neighbourhood (a kernel, or some c
 magnitudes expected on their own levels. Level and shift are computed in integers, so that encoder and decoder agree on
 every machine.
 
-A non-zero weight is coded as the bucket of its magnitude and the place in it. Magnitudes are 1, 2, ...; the buckets
-are 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16, ..., two an octave.
+A non-zero weight is coded as the bucket of its magnitude and its position in the bucket. Magnitudes are 1, 2, ...; the
+buckets are 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16, ..., two for each power of two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Mask and labels of a small network deflated, without a model of either."""
+"""Mask and labels of a small network, deflated by zlib without a probability model of our own."""
 
 from __future__ import annotations
 

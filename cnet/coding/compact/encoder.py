@@ -2,10 +2,12 @@
 
 The first byte of ``mask`` is the form of mask and labels (``stream_layout``): 0 for a network that is stored deflated,
 because that is smaller; 3 for adaptive segments; 5 for Huffman segments, in networks of more than 2^21 weights.
-``centroids`` are as in ``codebooks``. Without a quantizer there is no such stream: ``labels`` (in forms 3 and 5 each
-segment of ``labels``) begins with its own bytes after their length and goes on with the non-zero weights as byte
-planes (``byte_planes``), in the smallest type that holds all of the network's exactly; the header names it as
-``values``.
+``codebooks`` describes the stream ``centroids``.
+
+Without a quantizer there is no stream ``centroids``, and the non-zero weights follow in ``labels`` (in forms 3 and 5 in
+each of its segments). It is then: the length of the bytes that it would have otherwise, these bytes, and the non-zero
+weights as byte planes (``byte_planes``). Their type is the smallest that holds all of them exactly; the header names it
+as ``values``.
 """
 
 from __future__ import annotations

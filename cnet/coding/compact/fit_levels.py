@@ -1,4 +1,4 @@
-"""The choice of a segment's levels: the integers that make its code shortest, the cost of storing them included.
+"""The choice of a segment's levels: the integers for which code and levels together take the fewest bits.
 
 ``initial_levels`` follow from the mean magnitude of each row, column and position. ``improve_levels`` then changes one
 kind of offset after the other: given all others, the code length of a row at each possible offset follows from how

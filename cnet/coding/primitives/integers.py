@@ -1,9 +1,14 @@
 """Non-zero integers as bytes under Huffman codes: several integers a byte where their range is small.
 
-Content: the lowest integer n as 2n, or as -2n - 1 where it is negative; how many values there are from it to the
-highest, 0 left out; then, for each byte of an integer, the lowest first, the bytes of all integers under Huffman codes
-(``huffman_compress``) after their length. Where there are at most 16 values, each byte holds as many integers as fit,
-the first as the most significant digit. Heads and lengths are variable-length integers.
+Content, with numbers and lengths as variable-length integers:
+
+    the lowest integer n, as 2n, or as -2n - 1 where it is negative
+    the number of possible values: the integers from the lowest to the highest, without 0
+    for each byte of an integer, the lowest first: the length of what follows, and this byte of all integers under
+    Huffman codes (``huffman_compress``)
+
+Where there are at most 16 possible values, each byte holds as many integers as fit, the first one as the most
+significant digit.
 """
 
 from __future__ import annotations

@@ -6,11 +6,14 @@ The first byte says how the mask goes on:
     1  run lengths of non-zeros, one before each zero
     2  eight entries a byte (``numpy.packbits``)
 
-Run lengths are written as: how many of their lowest bits are stored apart (0, 1, 2, 4 or 8); how many bytes follow for
-the upper bits; these bytes after their length; and the lowest bits, the first run's as the highest of a byte. The
-upper bits of a run take one byte, after as many bytes of 255 as 255 goes into them, each of which stands for that many
-entries. All bytes are under Huffman codes (``huffman_compress``). The entries after the last run are all zeros (form
-0) or non-zeros (form 1).
+A run length is divided into its lowest b bits and the rest, u. In forms 0 and 1 there follow
+
+    b, which is 0, 1, 2, 4 or 8
+    the number of bytes for u of all runs, and the length of these bytes under a Huffman code (``huffman_compress``)
+    these bytes: for each run u // 255 bytes of 255, each of which stands for 255 * 2^b entries, and one byte u % 255
+    the lowest bits of all runs, 8 / b runs a byte, the first in the highest bits; under a Huffman code as well
+
+The entries after the last run are all zeros (form 0) or non-zeros (form 1).
 
 The run lengths of a random mask are independent of each other and of this division into bits, so that such codes come
 near the entropy at any share of non-zeros.

@@ -1,1 +1,1 @@
-"""File formats of uploaded data sets, one file a format (``cnet.data.DATASET_FORMATS``)."""
+"""File formats of uploaded data sets, one file for each format (``cnet.data.DATASET_FORMATS``)."""

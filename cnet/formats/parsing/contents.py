@@ -105,7 +105,7 @@ class CheckpointContents:
     """What a file holds.
 
     Attributes:
-        root: a dict whose values are stored tensors, dicts of the same kind, and other objects, which are no weights.
+        root: a dict whose values are stored tensors, dicts of the same kind, and other objects, which are not weights.
             Anything else is refused later, with a message that says what was found.
         tied: groups of names that share one tensor, as stated by the file; torch files show ties by their storages.
         notices: what the user should know about the file.

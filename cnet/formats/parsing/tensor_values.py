@@ -23,7 +23,7 @@ _WITHOUT_ORDER = ("bool", "complex64", "complex128")
 
 @dataclass(frozen=True)
 class ValueStatistics:
-    """Statistics of one tensor; None where one is no finite number, or the values are not real numbers.
+    """Statistics of one tensor; None where one is not a finite number, or the values are not real numbers.
 
     Attributes:
         min, max: smallest and largest value; integers for integer types.

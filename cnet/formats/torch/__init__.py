@@ -1,4 +1,4 @@
-"""Files of ``torch.save``: read without running any code of theirs, and written."""
+"""Files of ``torch.save``: reading them, without running any code of theirs, and writing them."""
 
 from cnet.formats.torch.torch_format import Torch
 

@@ -32,7 +32,7 @@ class Torch(CheckpointFormat):
         return is_zip(file) or file.head(1) == b"\x80"
 
     def read(self, file: MappedFile, limits: Limits) -> CheckpointContents:
-        """What ``torch.save`` was given. Every file that is no torch file is refused."""
+        """The object that ``torch.save`` wrote. A file that is not a torch file is refused."""
         if is_zip(file):
             return read_torch_zip(ZipArchive(file, limits), limits)
         return read_torch_legacy(file, limits)

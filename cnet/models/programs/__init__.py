@@ -1,4 +1,4 @@
-"""Programs: a user's own architecture as data, read from a ``torch.export`` archive without running anything of it.
+"""Programs: a user's own architecture as data, read from a ``torch.export`` archive of which nothing is run.
 
 ``read_program`` reads an archive; ``Program`` is the normal form that is stored (``write_canonical_program``) and built
 from then on.

@@ -178,7 +178,7 @@ def _top_folder(names: tuple[str, ...]) -> str:
 
 
 def _kind_of(names: frozenset[str]) -> str:
-    """What a zip file that is no program seems to be, as a clause."""
+    """What a zip file that is not a program seems to be, as a clause."""
     bases = {name.rpartition("/")[2] for name in names}
     if "serialized_exported_program.json" in bases:
         return "it was written by torch 2.7 or older"
@@ -186,4 +186,4 @@ def _kind_of(names: frozenset[str]) -> str:
         return "it looks like a TorchScript file"
     if "data.pkl" in bases:
         return "it looks like a checkpoint, which is uploaded as a checkpoint"
-    return "it is no torch.export archive"
+    return "it is not a torch.export archive"

@@ -1,4 +1,4 @@
-"""What training needs to know of a network, whoever describes it."""
+"""The interface of a network for training, the same for built-in architectures and programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that do not check their arguments themselves, with the checks in front.
+"""Operators that do not check their arguments themselves, wrapped in functions that do.
 
 ``aten.lstm`` writes beyond its buffers when a state has another batch size than the input, and ``_weight_norm`` reads
 beyond them when its two arguments do not fit: both are called only after their shapes were checked here.

@@ -39,7 +39,7 @@ class TensorLevel(nn.Module):
         self._parameters[name] = parameter
 
     def put_buffer(self, name: str, buffer: Tensor, *, persistent: bool) -> None:
-        """Enter a buffer, any shape; one that is not persistent is no part of the ``state_dict``."""
+        """Enter a buffer, any shape; one that is not persistent is not in the ``state_dict``."""
         self._buffers[name] = buffer
         if not persistent:
             self._non_persistent_buffers_set.add(name)
