@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from cnet.data import Dataset
 from cnet.errors import TrainingError
+from cnet.models import Architecture
 from cnet.models.match import check_match
+from cnet.models.programs import StoredProgram
+from cnet.models.programs.outputs import choose_output
 from cnet.observer import Observer
 from cnet.pipeline.plan import TrainingPlan
 from cnet.prune import Curvature, Pruner
 from cnet.quantize import Quantizer
 from cnet.results.measurements import Scores
-from cnet.spec import Preprocess
+from cnet.spec import Preprocess, ProgramArchitecture
 from cnet.symbols import Symbols
 from cnet.training.stage import Distillation, GradualPruning, TrainingStage
+from cnet.training.tasks import TASKS
 from cnet.weights import Selection, Weights
 
 if TYPE_CHECKING:
@@ -31,6 +36,19 @@ if TYPE_CHECKING:
 
 OnFraction = Callable[[float], None]
 Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkSource:
+    """The origin of a network: its program and its original weights.
+
+    Attributes:
+        program: of a user's own network; None for a built-in architecture.
+        weights: of the original network; None where a baseline is trained first.
+    """
+
+    program: StoredProgram | None = None
+    weights: Weights | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +80,34 @@ class TrainableNetwork:
         preprocess: Preprocess | None,
         selection: Selection,
         observer: Observer,
+        source: NetworkSource = NetworkSource(),
     ) -> None:
         self._plan = plan
         self._dataset = dataset
-        self._trainer = _trainer(plan, dataset, preprocess, selection, observer)
+        self._source = source
+        self._made = _trainer(plan, dataset, preprocess, selection, observer, source.program)
         self._original_outputs: dict[str, Tensor] | None = None
 
+    @cached_property
+    def _trainer(self) -> Trainer:
+        """The trainer; it learns from the original network where the task asks for it."""
+        original = self._source.weights
+        if not self._made.task.learns_from_original or original is None:
+            return self._made
+        return self._made.learning_from(original)
+
     def check(self, weights: Weights) -> None:
-        """Check that tensors and labels fit the architecture. Raises as ``cnet.models.match.check_match``."""
+        """Check that tensors, inputs and targets fit the architecture.
+
+        Raises:
+            ArchitectureMismatchError, DatasetError: they do not; both are stated.
+        """
         shapes = {tensor.name: tensor.shape for tensor in weights}
-        check_match(self._plan.architecture, self._dataset.input_shape, self._dataset.classes, shapes)
+        architecture = self._plan.architecture
+        if isinstance(architecture, ProgramArchitecture):
+            self._made.check(shapes)
+        else:
+            check_match(architecture, self._dataset.input_shape, self._dataset.classes, shapes)
 
     @property
     def choice_samples(self) -> int:
@@ -182,9 +218,12 @@ def _trainer(
     preprocess: Preprocess | None,
     selection: Selection,
     observer: Observer,
+    program: StoredProgram | None,
 ) -> Trainer:
     try:
+        from cnet.training.device import choose_device
         from cnet.training.networks.architectures import ArchitectureBuilder
+        from cnet.training.programs.builder import ProgramBuilder
         from cnet.training.trainer import Trainer
     except ModuleNotFoundError as error:
         if error.name != "torch":
@@ -192,5 +231,11 @@ def _trainer(
         raise TrainingError(
             "training: PyTorch is not installed. Install it with: pip install 'cnet[train]'.", code="torch_missing"
         ) from error
-    network = ArchitectureBuilder.for_dataset(plan.architecture, dataset)
-    return Trainer(network, dataset, plan.finetune, preprocess, selection, observer)
+    choice = plan.architecture
+    if not isinstance(choice, ProgramArchitecture) or program is None:
+        architecture = ArchitectureBuilder.for_dataset(cast(Architecture, choice), dataset)
+        return Trainer(architecture, dataset, plan.finetune, preprocess, selection, observer)
+    number = choose_output(program.program.outputs, choice.output)
+    network = ProgramBuilder(program, number, choose_device(plan.finetune.device))
+    task = TASKS.create(choice.task)
+    return Trainer(network, dataset, plan.finetune, preprocess, selection, observer, task=task)

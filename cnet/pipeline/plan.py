@@ -9,7 +9,7 @@ from cnet.coding import Encoder
 from cnet.methods import Method
 from cnet.models import Architecture
 from cnet.prune import Pruner
-from cnet.spec import JobSpec
+from cnet.spec import JobSpec, ProgramArchitecture
 from cnet.training.config import Recover, Schedule, Training
 from cnet.transform import Transform
 from cnet.weights import Selection
@@ -53,7 +53,7 @@ class TrainingPlan:
     Gradual pruning keeps the learning rate of ``finetune``; it has no epochs where pruning is not gradual.
     """
 
-    architecture: Architecture
+    architecture: Architecture | ProgramArchitecture
     method: Method
     baseline: Training
     finetune: Training
@@ -72,7 +72,7 @@ class TrainingPlan:
         recover = cast(Recover, resolved.recover)
         gradual = cast(Pruner, resolved.prune).gradual_epochs
         return cls(
-            architecture=cast(Architecture, resolved.architecture),
+            architecture=cast(Architecture | ProgramArchitecture, resolved.architecture),
             method=cast(Method, resolved.method),
             baseline=resolved.baseline.over(training) if resolved.baseline else training,
             finetune=training,

@@ -31,7 +31,7 @@ from cnet.pipeline.context import RunContext
 from cnet.pipeline.digests import dataset_digest, run_key, spec_document, with_program_digest
 from cnet.pipeline.in_memory import InMemorySteps
 from cnet.pipeline.inputs import Inputs, Outcome, RunObserver
-from cnet.pipeline.network import TrainableNetwork
+from cnet.pipeline.network import NetworkSource, TrainableNetwork
 from cnet.pipeline.network_steps import NetworkSteps
 from cnet.pipeline.phase_errors import PhaseTracker, errors_name_phase
 from cnet.pipeline.plan import CompressionPlan, TrainingPlan
@@ -134,7 +134,8 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         for name in checkpoint.compressible:
             check_finite(checkpoint[name])
     dataset = _with_validation(spec, inputs.dataset, observer)
-    network = _network(spec, dataset, plan, observer)
+    source = NetworkSource(inputs.program, checkpoint)
+    network = _network(spec, dataset, plan, source, observer)
     if checkpoint is not None and network is not None:
         network.check(checkpoint)
     spec = with_program_digest(spec, inputs.program)
@@ -178,12 +179,12 @@ def _with_validation(spec: JobSpec, dataset: Dataset | None, observer: RunObserv
 
 
 def _network(
-    spec: JobSpec, dataset: Dataset | None, plan: CompressionPlan, observer: RunObserver
+    spec: JobSpec, dataset: Dataset | None, plan: CompressionPlan, source: NetworkSource, observer: RunObserver
 ) -> TrainableNetwork | None:
     training = TrainingPlan.of(spec)
     if training is None or dataset is None:
         return None
-    return TrainableNetwork(training, dataset, spec.preprocess, plan.selection, observer)
+    return TrainableNetwork(training, dataset, spec.preprocess, plan.selection, observer, source)
 
 
 def _notes(spec: JobSpec, digests: Mapping[str, str | None]) -> dict[str, Any]:

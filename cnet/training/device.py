@@ -69,6 +69,19 @@ def deterministic_numerics() -> Iterator[None]:
 
 
 @contextmanager
+def seeded_random(source: torch.Generator, device: torch.device) -> Iterator[None]:
+    """Seed PyTorch's own random numbers, from which dropout draws, inside the block, and restore them after it.
+
+    Args:
+        source: gives the seed.
+        device: on which random numbers are drawn, beside the CPU.
+    """
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(int(torch.randint(2**62, (), generator=source)))
+        yield
+
+
+@contextmanager
 def report_out_of_memory() -> Iterator[None]:
     """Raise TrainingError (``out_of_memory``) where PyTorch or Python runs out of memory inside the block."""
     try:

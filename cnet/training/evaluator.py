@@ -17,11 +17,11 @@ from cnet.prune import Curvature
 from cnet.training.config import Preprocess, Training
 from cnet.training.cuda_graphs import GraphRecorderFactory, cuda_graph_recorder
 from cnet.training.device import choose_device, deterministic_numerics, report_out_of_memory
-from cnet.training.device_splits import DeviceSplit, load_splits
+from cnet.training.device_splits import DeviceSplit, check_inputs, load_splits
 from cnet.training.measurements.batch_norm import measure_statistics, merge_statistics
 from cnet.training.measurements.curvature import fisher_diagonal
 from cnet.training.measurements.evaluation import Evaluation, evaluate_network, network_outputs
-from cnet.training.networks.builder import NetworkBuilder
+from cnet.training.networks.builder import NetworkBuilder, Shape
 from cnet.training.networks.loaded import LoadedNetwork, build_for
 from cnet.training.tasks import Task
 from cnet.training.tasks.classification import Classification
@@ -52,6 +52,19 @@ class NetworkEvaluator:
     observer: Observer = field(default_factory=SilentObserver)
     graph_recorder: GraphRecorderFactory = cuda_graph_recorder
     task: Task = field(default_factory=Classification)
+
+    def check(self, shapes: Mapping[str, Shape]) -> None:
+        """Check that weights of these shapes, and the data set, fit the network and its task.
+
+        Args:
+            shapes: of the weights, by name.
+
+        Raises:
+            ArchitectureMismatchError, DatasetError: they do not; both are stated.
+        """
+        check_inputs(self.network, self.dataset)
+        self.task.check(self.dataset, self.network.output_shape)
+        self.network.build(shapes)
 
     def evaluate(self, weights: Weights, split: str = "test") -> Evaluation:
         """Scores on one split of the data set, in float32.

@@ -17,6 +17,7 @@ from cnet.training.applied_method import AppliedMethod
 from cnet.training.batches import batch_count, epoch_generator, random_batches
 from cnet.training.constraints import WeightConstraint
 from cnet.training.cuda_graphs import StepRunner
+from cnet.training.device import seeded_random
 from cnet.training.device_splits import DeviceSplit, Inputs
 from cnet.training.objectives import Objective
 from cnet.training.optimizers import learning_rate, make_optimizer, set_learning_rate
@@ -66,8 +67,10 @@ class TrainingLoop:
         """
         file = self.stage.state_file
         for epoch in range(self._resume(identity), self.stage.training.epochs):
+            source = epoch_generator(self.stage.training.seed, f"{self.stage.name}/dropout", epoch)
             try:
-                self._run_epoch(epoch, on_fraction)
+                with seeded_random(source, self.split.device):
+                    self._run_epoch(epoch, on_fraction)
             finally:
                 self.run_step.end_epoch()
             if file is not None:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.api.datasets.service import DatasetFacts
-from cnet.errors import DatasetError, Issue, ProgramError, SpecError
+from cnet.errors import DatasetError, ProgramError
 from cnet.models.programs import ProgramInput, ProgramManifest, ProgramOutput, TensorType, match_names
+from cnet.models.programs.outputs import choose_output
 from cnet.spec import ProgramArchitecture
 
 _FLOATS = ("float", "bfloat")
@@ -66,19 +67,7 @@ def chosen_output(program: ProgramManifest, choice: ProgramArchitecture) -> Prog
 
     Raises SpecError where there is no such output, or several.
     """
-    listed = ", ".join(f"{number}: {one.name} {_typed(one)}" for number, one in enumerate(program.outputs))
-    if choice.output is not None:
-        if choice.output < len(program.outputs):
-            return program.outputs[choice.output]
-        issue = Issue(("architecture", "output"), f"there is no output {choice.output}; the program has {listed}")
-        raise SpecError(f"architecture.output: {issue.msg}. Give the number of one of them.", issues=(issue,))
-    floats = [one for one in program.outputs if one.dtype.startswith(_FLOATS)]
-    logits = [one for one in floats if one.name == "logits"]
-    for found in (floats, logits):
-        if len(found) == 1:
-            return found[0]
-    issue = Issue(("architecture", "output"), f"the program has several outputs ({listed or 'none'})")
-    raise SpecError(f"architecture.output: {issue.msg}. Give the number of the one to train.", issues=(issue,))
+    return program.outputs[choose_output(program.outputs, choice.output)]
 
 
 def _check_inputs(program: ProgramManifest, dataset: DatasetFacts) -> None:

@@ -13,6 +13,8 @@ from cnet.observer import Observer, check_stop
 from cnet.training.batches import epoch_generator, random_batches
 from cnet.training.config import Augment
 from cnet.training.device_splits import DeviceSplit
+from cnet.training.programs.module import ProgramModule
+from cnet.training.programs.normalization import batch_norms
 from cnet.weights import Weights
 
 _MAX_BATCHES = 64
@@ -30,6 +32,8 @@ def measure_statistics(module: nn.Module, split: DeviceSplit, batch_size: int, o
         StoppedError: the observer asks to stop; the statistics are then incomplete.
 
     """
+    if isinstance(module, ProgramModule):
+        return _measure_program(module, split, batch_size, observer)
     norms = [norm for _, norm in _norms(module)]
     if not norms:
         return False
@@ -64,18 +68,47 @@ def merge_statistics(weights: Weights, module: nn.Module) -> Weights:
 
     """
     arrays = {}
-    for name, norm in _norms(module):
-        names = [f"{name}.{part}" for part in ("weight", "bias", "running_mean", "running_var")]
+    for names, epsilon in _norm_tensors(module):
         if set(names) & set(weights.compressible):
             continue
         scale, shift, mean, variance = (weights[n].values().astype(np.float64) for n in names)
-        factor = scale / np.sqrt(variance + norm.eps)
-        ones = dtypes.narrow(np.full_like(variance, 1 - norm.eps), weights[names[3]].dtype)
-        rest = np.sqrt(dtypes.widen(ones, weights[names[3]].dtype).astype(np.float64) + norm.eps)
+        factor = scale / np.sqrt(variance + epsilon)
+        ones = dtypes.narrow(np.full_like(variance, 1 - epsilon), weights[names[3]].dtype)
+        rest = np.sqrt(dtypes.widen(ones, weights[names[3]].dtype).astype(np.float64) + epsilon)
         values = (factor * rest, shift - factor * mean, np.zeros_like(mean))
         arrays.update({n: dtypes.narrow(value, weights[n].dtype) for n, value in zip(names, values, strict=False)})
         arrays[names[3]] = ones
     return weights.with_arrays(arrays)
+
+
+@torch.no_grad()
+def _measure_program(module: ProgramModule, split: DeviceSplit, batch_size: int, observer: Observer) -> bool:
+    """As ``measure_statistics``: a plain average of the statistics that each batch has alone."""
+    names = sorted({name for norm in batch_norms(module.program) for name in (norm.mean, norm.variance)})
+    if not names:
+        return False
+    module.eval()
+    buffers = [module.get_buffer(name) for name in names]
+    averages = [torch.zeros_like(buffer) for buffer in buffers]
+    batches = random_batches(split, batch_size, Augment(), epoch_generator(0, "batch norm", 0))
+    for (inputs, _), number in zip(batches, range(_MAX_BATCHES), strict=False):
+        check_stop(observer)
+        module.measure(*inputs)
+        for average, buffer in zip(averages, buffers, strict=True):
+            average += (buffer - average) / (number + 1)
+    for average, buffer in zip(averages, buffers, strict=True):
+        buffer.copy_(average)
+    return True
+
+
+def _norm_tensors(module: nn.Module) -> Iterator[tuple[list[str], float]]:
+    """Names of scale, shift, mean and variance of each batch normalization that has all four, and its epsilon."""
+    if isinstance(module, ProgramModule):
+        for norm in batch_norms(module.program):
+            if norm.weight is not None and norm.bias is not None:
+                yield [norm.weight, norm.bias, norm.mean, norm.variance], norm.epsilon
+    for name, child in _norms(module):
+        yield [f"{name}.{part}" for part in ("weight", "bias", "running_mean", "running_var")], child.eps
 
 
 def _norms(module: nn.Module) -> Iterator[tuple[str, nn.BatchNorm2d]]:

@@ -51,7 +51,8 @@ def fisher_diagonal(
         if not outputs.isfinite().all():
             raise not_finite_error()
         loss = task.sampled_loss(outputs, generator)
-        gradients = torch.autograd.grad(loss, [weight for weight, _ in trained])
+        gradients = torch.autograd.grad(loss, [weight for weight, _ in trained], allow_unused=True)
         for (_, total), gradient in zip(trained, gradients, strict=True):
-            total += gradient.double().square()
+            if gradient is not None:  # a program may have weights that no output depends on
+                total += gradient.double().square()
     return [total / max(len(order), 1) for total in totals]

@@ -70,6 +70,11 @@ class ArchitectureBuilder:
         """None: any size of batch will do."""
         return
 
+    @property
+    def output_shape(self) -> tuple[int | None, ...]:
+        """Logits; a network that is loaded may have more of them than the data set has classes."""
+        return (None, None)
+
     def build(self, shapes: Mapping[str, Shape] | None = None) -> nn.Module:
         """As ``NetworkBuilder.build``; of the shapes, only the number of outputs decides the network's size."""
         outputs = self.classes

@@ -50,6 +50,10 @@ class NetworkBuilder(Protocol):
     def fixed_batch(self) -> int | None:
         """The only size of batch that the network can be trained with; None: any. In evaluation any size works."""
 
+    @property
+    def output_shape(self) -> tuple[int | str | None, ...]:
+        """Shape of the output, the batch first; a name or None for a size that is not fixed."""
+
     def build(self, shapes: Mapping[str, Shape] | None = None) -> nn.Module:
         """Build the module: float32, on the CPU. Neither PyTorch's global generator nor any other state changes.
 

@@ -155,14 +155,17 @@ def _tie(module: nn.Module, weights: Weights) -> None:
 
 
 def _as_loaded(tensor: Tensor, target: torch.Tensor) -> Array:
-    """The values in the type of the module's tensor: float32, or int64 for counters."""
-    dtype: npt.DTypeLike = np.float32 if target.is_floating_point() else np.int64
+    """The values in the type of the module's tensor: float32 (float64 where it is that), or int64 for integers."""
+    floating: npt.DTypeLike = np.float64 if target.dtype == torch.float64 else np.float32
+    dtype: npt.DTypeLike = floating if target.is_floating_point() else np.int64
     with np.errstate(over="ignore"):  # a float64 value beyond float32 becomes infinity, which the loss then reports
         return tensor.values().astype(dtype)
 
 
 def _as_stored(value: torch.Tensor, dtype: str) -> Array:
     """The values in the storage type of the element type ``dtype``."""
+    if value.dtype in (torch.float16, torch.bfloat16):
+        value = value.float()
     array = value.detach().cpu().contiguous().numpy()  # on a GPU, kernels may lie in the order channels last
     if value.is_floating_point():
         return dtypes.narrow(array, dtype)

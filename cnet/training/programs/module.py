@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from cnet.models.programs import Program
 from cnet.models.programs.document import Argument, Call, Graph, Option, Reference, SpecialFloat
 from cnet.training.programs.checks import CHECKED, check_inputs
 from cnet.training.programs.modes import in_mode
+from cnet.training.programs.normalization import measuring_graph
 from cnet.weights import Tensor as StoredTensor
 from cnet.weights import Weights
 
@@ -47,6 +48,11 @@ class TensorLevel(nn.Module):
     def tensor(self, name: str) -> Tensor:
         """The parameter or buffer of this name. Raises KeyError."""
         parameter = self._parameters.get(name)
+        if parameter is None and name not in self._buffers:
+            found = getattr(self, name, None)  # a parametrization computes it
+            if not isinstance(found, Tensor):
+                raise KeyError(name)
+            return found
         found = self._buffers[name] if parameter is None else parameter
         if found is None:
             raise KeyError(name)
@@ -80,10 +86,12 @@ class ProgramModule(TensorLevel):
         self._values = _used_tensors(program)
         values = [*self._values, *(one.value for one in program.inputs)]
         graphs = {mode: in_mode(program, training=mode) for mode in (False, True)}
-        self._graphs = {mode: build_graph(graph, values, torch.device(device)) for mode, graph in graphs.items()}
+        self._device = torch.device(device)
+        self._graphs = {mode: build_graph(graph, values, self._device) for mode, graph in graphs.items()}
+        self._measuring: GraphModule | None = None
 
     @classmethod
-    def of(cls, program: Program, weights: Weights, device: torch.device | str = "cpu") -> ProgramModule:
+    def of(cls, program: Program, weights: Weights, device: torch.device | str = "cpu") -> Self:
         """The module with copies of ``weights``, which hold every tensor of the program; ties are kept."""
         tensors = {one.name: _torch_tensor(one).to(device) for one in weights if one.name not in weights.copies}
         for group in weights.tied:
@@ -100,9 +108,24 @@ class ProgramModule(TensorLevel):
             ProgramError: (``program_shape``) the inputs are not those that the program takes.
         """
         check_inputs(self.program, inputs)
-        tensors = (owner.tensor(name) for owner, name in map(self._places.__getitem__, self._values))
-        outputs: tuple[Tensor, ...] = self._graphs[self.training](*tensors, *inputs)
+        outputs: tuple[Tensor, ...] = self._graphs[self.training](*self._tensors(), *inputs)
         return outputs[0] if len(outputs) == 1 else outputs
+
+    def measure(self, *inputs: Tensor) -> None:
+        """Set the running statistics of all batch normalizations to those of a batch; all else as in evaluation.
+
+        Args:
+            inputs: as in ``forward``.
+        """
+        if self._measuring is None:
+            values = [*self._values, *(one.value for one in self.program.inputs)]
+            self._measuring = build_graph(measuring_graph(self.program), values, self._device)
+        check_inputs(self.program, inputs)
+        self._measuring(*self._tensors(), *inputs)
+
+    def _tensors(self) -> Iterator[Tensor]:
+        """The tensors that the graphs use, in the order of their arguments."""
+        return (owner.tensor(name) for owner, name in map(self._places.__getitem__, self._values))
 
     def _place(self, name: str) -> tuple[TensorLevel, str]:
         """The level that holds a tensor, and the last part of its dotted name."""

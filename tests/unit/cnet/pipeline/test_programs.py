@@ -1,80 +1,273 @@
-"""Jobs that name a program: its own weights, or those of a checkpoint that fill it."""
+"""Networks of a user's own, exported, run through whole jobs: resumed with equal bytes, loaded back strictly."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
+from torch import nn
 
-from cnet import open_bundle
-from cnet.errors import SpecError
-from cnet.models.programs import StoredProgram, filled_weights, read_program
-from cnet.pipeline import Inputs, Outcome, SilentRunObserver, run
+from cnet.bundle import open_bundle
+from cnet.data import Dataset, Split
+from cnet.errors import ConstraintNotMetError, DatasetError, ProgramError, StoppedError
+from cnet.models.programs import StoredProgram, read_program
+from cnet.pipeline import Inputs, Outcome, run
 from cnet.spec import JobSpec
-from cnet.weights import Tensor, Weights
-from tests.small_program import small_network, small_program
+from cnet.training.programs import export_program
+from tests.real_files import real_file
+from tests.unit.cnet.pipeline.small_jobs import Recorder, digests
+from tests.unit.cnet.training.programs.networks import CASES
 
-JOB: dict[str, Any] = {
-    "prune": {"name": "magnitude", "sparsity": 0.5},
-    "quantize": {"name": "kmeans", "clusters": 16},
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A network by its name in ``CASES``, its task, and how targets follow from its inputs."""
+
+    case: str
+    task: str
+    targets: Callable[[tuple[Array, ...]], Array | None]
+    recover: dict[str, Any]
+
+
+JOBS = {
+    "dropout and batch norm": Job(
+        "batch norm and dropout",
+        "classification",
+        lambda x: (x[0].mean((1, 2, 3)) > 0).astype(np.int64),
+        {"distill": {}, "merge_batch_norm": True},
+    ),
+    "LSTM": Job("LSTM on tokens", "classification", lambda x: x[0][:, -1] % 4, {}),
+    "two inputs": Job("regression on two inputs", "regression", lambda x: x[0][:, 0] + x[1][:, 1], {"distill": {}}),
+    "transformer": Job("transformer", "classification", lambda x: x[0], {}),
+    "without labels": Job("transformer", "distill", lambda _: None, {}),
 }
 
 
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> StoredProgram:
-    """A small network."""
-    path = tmp_path_factory.mktemp("program") / "net.pt2"
-    path.write_bytes(small_program())
-    archive = read_program(path)
-    return StoredProgram(archive.program, archive.weights)
+def dataset(job: Job, count: int = 48) -> Dataset:
+    """Samples and their targets; a third is for the test."""
+    torch.manual_seed(11)
+    inputs = tuple(values.numpy() for values in CASES[job.case].inputs(count))
+    named = {f"in{number}": values for number, values in enumerate(inputs)}
+    rows = np.arange(count)
+    split = Split(named, job.targets(inputs))
+    return Dataset(split.rows(rows[: count * 2 // 3]), split.rows(rows[count * 2 // 3 :]))
 
 
-def compressed(program: StoredProgram, folder: Path, name: str, weights: Weights | None = None) -> Outcome:
-    """The outcome of a job; the checkpoint is named only where its weights are given."""
-    spec = JobSpec.parse({**JOB, "architecture": {"program": name}, "checkpoint": "c" if weights else None})
-    inputs = Inputs(weights or program.state_dict, None, folder, program=program)
-    return run(spec, inputs, SilentRunObserver())
+def exported(job: Job, folder: Path) -> tuple[nn.Module, StoredProgram]:
+    """The user's module and its program."""
+    torch.manual_seed(3)
+    module = CASES[job.case].build()
+    export_program(module, CASES[job.case].inputs(4), folder / "net.pt2")
+    archive = read_program(folder / "net.pt2")
+    return module, StoredProgram(archive.program, archive.weights)
 
 
-def test_the_decoded_weights_load_strictly(program: StoredProgram, tmp_path: Path) -> None:
-    """Into the module that was exported; buffers are kept exactly."""
-    bundle = open_bundle(compressed(program, tmp_path, "prog_1").bundles[0])
-
-    module = small_network()
-    expected = {name: tensor.clone() for name, tensor in module.state_dict().items()}
-    module.load_state_dict(bundle.state_dict(), strict=True)
-
-    assert (module.state_dict()["5.weight"] == 0).float().mean() > 0.4
-    for name in ("1.running_mean", "1.num_batches_tracked", "0.bias"):
-        assert torch.equal(module.state_dict()[name], expected[name])
-
-
-def test_the_bundle_names_the_program_by_its_content(program: StoredProgram, tmp_path: Path) -> None:
-    """Two uploads of one program give the same bytes; the spec in the bundle has its digest."""
-    one, other = (compressed(program, tmp_path / name, name) for name in ("prog_1", "prog_2"))
-    assert one.bundles[0].read_bytes() == other.bundles[0].read_bytes()
-    architecture = open_bundle(one.bundles[0]).manifest["extra"]["spec"]["architecture"]
-    assert architecture["program"] == f"sha256:{program.digest()}"
+def job_spec(job: Job, **members: Any) -> JobSpec:
+    """One point after two epochs of fine-tuning, gradual pruning and recovery each."""
+    defaults = {
+        "architecture": {"program": "prog_1", "task": job.task},
+        "dataset": "ds_1",
+        "method": {"name": "cnet", "lambda": 0.001},
+        "training": {"epochs": 2, "batch_size": 8, "device": "cpu"},
+        "prune": {"name": "magnitude", "sparsity": 0.5, "gradual": {"epochs": 2}},
+        "recover": {"epochs": 2, "centroid_epochs": 1, **job.recover},
+        "quantize": {"name": "kmeans", "clusters": 16},
+    }
+    return JobSpec.parse({**defaults, **members})
 
 
-def test_a_checkpoint_fills_the_program(program: StoredProgram, tmp_path: Path) -> None:
-    """Its values come out under the program's names."""
-    doubled = [Tensor(f"module.{t.name}", t.dtype, t.data * t.data.dtype.type(2)) for t in program.state_dict]
-    filled = filled_weights(program, Weights.select(doubled))
-
-    bundle = open_bundle(compressed(program, tmp_path, "prog_1", filled).bundles[0])
-
-    assert list(bundle) == [tensor.name for tensor in program.state_dict]
-    assert np.array_equal(bundle["0.bias"], 2 * program.state_dict["0.bias"].data)
+def make(job: Job, program: StoredProgram, folder: Path, observer: Recorder | None = None, **members: Any) -> Outcome:
+    """A run of the job."""
+    inputs = Inputs(program.state_dict, dataset(job), folder, program=program)
+    return run(job_spec(job, **members), inputs, observer or Recorder())
 
 
-def test_the_program_must_be_given(program: StoredProgram, tmp_path: Path) -> None:
-    """What the spec names and what the run is given are the same."""
-    spec = JobSpec.parse({**JOB, "architecture": {"program": "prog_1"}})
-    with pytest.raises(SpecError, match="architecture"):
-        run(spec, Inputs(program.state_dict, None, tmp_path), SilentRunObserver())
-    with pytest.raises(SpecError, match="checkpoint"):
-        run(spec, Inputs(None, None, tmp_path, program=program), SilentRunObserver())
+@pytest.mark.parametrize("name", JOBS)
+def test_a_job_is_resumed_with_equal_bytes_and_loads_back(name: str, tmp_path: Path) -> None:
+    """Stopped in every training; the decoded state dict loads strictly into the user's module."""
+    job = JOBS[name]
+    module, program = exported(job, tmp_path)
+    undisturbed = make(job, program, tmp_path / "one")
+
+    outcome, stops = None, 0
+    for attempt in range(12):
+        stopping = Recorder(stop=lambda events: sum(kind == "metric" for kind, _ in events) >= 2)
+        try:
+            outcome = make(job, program, tmp_path / "two", stopping if attempt < 8 else None)
+            break
+        except StoppedError:
+            stops += 1
+
+    assert outcome is not None
+    assert stops > 2
+    assert digests(outcome) == digests(undisturbed)
+    module.load_state_dict(open_bundle(outcome.bundles[0]).state_dict(), strict=True)
+    point = outcome.points[0]
+    assert point.sparsity >= 0.49
+    assert point.metric is not None
+    assert point.metric.validation is not None
+    assert (point.accuracy is not None) == (job.task == "classification")
+    assert (point.agreement is not None) == (job.task != "regression")
+
+
+def test_a_regression_is_judged_by_its_error(tmp_path: Path) -> None:
+    """Less is better: the target is met where the error rises by no more."""
+    job = JOBS["two inputs"]
+    _, program = exported(job, tmp_path)
+
+    outcome = make(job, program, tmp_path / "run", target={"max_accuracy_drop": 100.0})
+    baseline = outcome.baseline.metric
+
+    assert baseline is not None
+    assert (baseline.name, baseline.higher_is_better) == ("mse", False)
+    assert baseline.value > 0
+
+
+def test_a_regression_that_gets_worse_misses_its_target(tmp_path: Path) -> None:
+    """The targets are the network's own outputs, so that nothing is better than the original."""
+    job = JOBS["two inputs"]
+    module, program = exported(job, tmp_path)
+    with torch.no_grad():
+        own = Job(job.case, job.task, lambda x: module(*map(torch.from_numpy, x)).numpy(), {})
+    still = {"epochs": 0, "centroid_epochs": 0}
+
+    with pytest.raises(ConstraintNotMetError, match=r"the most accurate point mse 0\.\d+"), torch.no_grad():
+        make(
+            own,
+            program,
+            tmp_path / "run",
+            target={"max_accuracy_drop": 0.0},
+            method={"name": "none"},
+            training={"epochs": 0, "device": "cpu"},
+            recover=still,
+            prune={"name": "magnitude", "sparsity": 0.9},
+            quantize={"name": "kmeans", "clusters": 2},
+        )
+
+
+def test_distillation_agrees_with_the_original_at_first(tmp_path: Path) -> None:
+    """The baseline is the original itself."""
+    job = JOBS["without labels"]
+    _, program = exported(job, tmp_path)
+
+    baseline = make(job, program, tmp_path / "run").baseline.metric
+
+    assert baseline is not None
+    assert (baseline.name, baseline.value) == ("agreement", 100)
+
+
+def test_a_batch_of_fixed_size(tmp_path: Path) -> None:
+    """Training drops what is left over; evaluation fills the last batch up."""
+    job = JOBS["dropout and batch norm"]
+    torch.manual_seed(3)
+    module = CASES[job.case].build().eval()
+    torch.export.save(torch.export.export(module, CASES[job.case].inputs(5)), tmp_path / "net.pt2")
+    archive = read_program(tmp_path / "net.pt2")
+    program = StoredProgram(archive.program, archive.weights)
+
+    outcome = make(job, program, tmp_path / "run", prune={"name": "magnitude", "sparsity": 0.0})
+
+    assert archive.program.inputs[0].shape[0] == 5
+    assert outcome.points[0].accuracy is not None
+
+
+@pytest.mark.parametrize("method", ["none", "l1", "group_lasso", "smallify", "targeted_dropout", "rate", "binary"])
+def test_every_method_trains_a_program(method: str, tmp_path: Path) -> None:
+    """With a pruner and a quantizer that need the curvature."""
+    job = JOBS["dropout and batch norm"]
+    _, program = exported(job, tmp_path)
+
+    outcome = make(
+        job,
+        program,
+        tmp_path / "run",
+        method={"name": method},
+        prune={"name": "obd", "sparsity": 0.5},
+        training={"epochs": 1, "batch_size": 16, "device": "cpu"},
+        recover={"epochs": 1, "centroid_epochs": 1},
+    )
+
+    assert outcome.points[0].accuracy is not None
+
+
+def test_a_search_finds_a_point(tmp_path: Path) -> None:
+    """Sparsity and clusters are searched for."""
+    job = JOBS["LSTM"]
+    _, program = exported(job, tmp_path)
+    spec = JobSpec.parse(
+        {
+            "architecture": {"program": "prog_1"},
+            "dataset": "ds_1",
+            "target": {"min_ratio": 2.0},
+            "training": {"epochs": 1, "batch_size": 16, "device": "cpu"},
+            "recover": {"epochs": 1, "centroid_epochs": 0},
+        }
+    )
+
+    outcome = run(spec, Inputs(program.state_dict, dataset(job), tmp_path / "run", program=program), Recorder())
+
+    assert outcome.points[outcome.selected].ratio >= 2
+
+
+def test_a_program_and_data_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    """Before anything is trained, stating both."""
+    _, program = exported(JOBS["LSTM"], tmp_path)
+    spec = job_spec(JOBS["LSTM"])
+
+    def refused(train: Split) -> DatasetError:
+        with pytest.raises(DatasetError) as caught:
+            run(spec, Inputs(program.state_dict, Dataset(train, train), tmp_path / "run", program=program), Recorder())
+        return caught.value
+
+    tokens = np.zeros((8, 7), np.int64)
+    assert refused(Split.of(tokens.astype(np.float32), np.zeros(8, np.int64))).code == "wrong_input_shape"
+    assert refused(Split.of(tokens[:, :6], np.zeros(8, np.int64))).code == "wrong_input_shape"
+    assert refused(Split.of(tokens, np.full(8, 4))).code == "labels_out_of_range"
+    assert refused(Split.of(tokens, np.zeros(8, np.float32))).code == "bad_labels"
+
+
+def test_a_batch_fixed_at_one_is_refused(tmp_path: Path) -> None:
+    """The message says how to export instead."""
+    job = JOBS["dropout and batch norm"]
+    module = CASES[job.case].build().eval()
+    torch.export.save(torch.export.export(module, CASES[job.case].inputs(1)), tmp_path / "net.pt2")
+    archive = read_program(tmp_path / "net.pt2")
+
+    with pytest.raises(ProgramError, match=r"two or more example samples"):
+        make(job, StoredProgram(archive.program, archive.weights), tmp_path / "run")
+
+
+@pytest.mark.real
+def test_a_reader_of_lines_learns_by_ctc(tmp_path: Path) -> None:
+    """The trained network of the real archive on a few of its lines."""
+    archive = read_program(real_file("programs/ocr_english_g2.pt2"))
+    program = StoredProgram(archive.program, archive.weights)
+    with np.load(real_file("programs/ocr_english_g2_inputs.npz")) as file:
+        x, y = file["x"][:60], file["y"][:60].astype(np.int64)
+    spec = job_spec(
+        Job("", "ctc", lambda _: None, {}),
+        preprocess={"mean": [0.5], "std": [0.5]},
+        method={"name": "none"},
+        training={"epochs": 0, "batch_size": 10, "device": "cpu"},
+        prune={"name": "magnitude", "sparsity": 0.2},
+        recover={"epochs": 1, "centroid_epochs": 0},
+        quantize={"name": "kmeans", "clusters": 64},
+    )
+    data = Dataset.of_arrays(x[:20], y[:20], x[20:], y[20:])
+
+    outcome = run(spec, Inputs(program.state_dict, data, tmp_path / "run", program=program), Recorder())
+    before, after = outcome.baseline.metric, outcome.points[0].metric
+
+    assert before is not None
+    assert after is not None
+    assert before.name == "exact_lines"
+    assert before.value > 80
+    assert after.value > 40

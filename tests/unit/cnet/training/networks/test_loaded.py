@@ -44,6 +44,11 @@ class CountingBuilder:
         """That of the inner builder."""
         return self.builder.fixed_batch
 
+    @property
+    def output_shape(self) -> tuple[int | str | None, ...]:
+        """That of the inner builder."""
+        return self.builder.output_shape
+
     def build(self, shapes: Mapping[str, Shape] | None = None) -> nn.Module:
         """Count a build."""
         self.calls.append("build")
