@@ -1,4 +1,4 @@
-"""Report H: tensors that are equal, or transposes of each other, are equal in the output too."""
+"""Tensors that are equal, or transposes of each other, are equal in the output too."""
 
 from __future__ import annotations
 

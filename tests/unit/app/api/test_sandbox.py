@@ -166,7 +166,7 @@ def test_the_child_does_not_import_torch_and_refuses_malformed_requests() -> Non
 
 
 def test_archives_of_shards_are_read_in_the_sandbox(tmp_path: Path, target: Path) -> None:
-    """Report J: under its limits, with shards of PyTorch too, and nothing of the archive is written by its name."""
+    """Under its limits, with shards of PyTorch too, and nothing of the archive is written by its name."""
     buffer = io.BytesIO()
     torch.save({"w": torch.ones(4, 4)}, buffer)
     source = tmp_path / "model.zip"

@@ -40,7 +40,7 @@ def document(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[s
 
 
 def test_inspect_prints_all_warnings(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Report C: as text and as JSON, those of the HTTP API."""
+    """As text and as JSON, those of the HTTP API."""
     text, _ = output(["inspect", str(model)], capsys)
     found = document(["inspect", str(model)], capsys)
 
@@ -50,7 +50,7 @@ def test_inspect_prints_all_warnings(model: Path, capsys: pytest.CaptureFixture[
 
 
 def test_compress_prints_all_warnings(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Report C: on standard error beside the table, and in the JSON."""
+    """On standard error beside the table, and in the JSON."""
     arguments = ["compress", str(model), "-o", str(tmp_path / "b.npz"), "--sparsity", "0.5"]
     _, said = output(arguments, capsys)
     found = document(arguments, capsys)
@@ -61,7 +61,7 @@ def test_compress_prints_all_warnings(model: Path, tmp_path: Path, capsys: pytes
 
 
 def test_the_entry_that_was_chosen_is_printed(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Report D: an automatic choice is told by every command."""
+    """An automatic choice is told by every command."""
     arguments = ["compress", str(model), "-o", str(tmp_path / "b.npz"), "--sparsity", "0.5"]
 
     assert "the weights are those of the entry 'state_dict'" in output(arguments, capsys)[1]
@@ -71,7 +71,7 @@ def test_the_entry_that_was_chosen_is_printed(model: Path, tmp_path: Path, capsy
 
 
 def test_the_entry_can_be_chosen(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Report D: the option that the message names exists, for inspect and for compress."""
+    """The option that the message names exists, for inspect and for compress."""
     two, bundle = str(model.with_name("two.pth")), tmp_path / "b.npz"
     compress = ["compress", two, "-o", str(bundle), "--sparsity", "0"]
 
@@ -84,7 +84,7 @@ def test_the_entry_can_be_chosen(model: Path, tmp_path: Path, capsys: pytest.Cap
 
 
 def test_a_bundle_is_not_compressed_again(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Report K: it is no checkpoint with arrays called ``data`` and ``manifest``."""
+    """It is no checkpoint with arrays called ``data`` and ``manifest``."""
     bundle = str(tmp_path / "b.npz")
     for encoder in ("npz", "compact"):
         output(["compress", str(model), "-o", bundle, "--sparsity", "0.5", "--encode", encoder], capsys)
@@ -93,7 +93,7 @@ def test_a_bundle_is_not_compressed_again(model: Path, tmp_path: Path, capsys: p
 
 
 def test_a_checkpoint_may_have_an_array_called_manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Report K: it is read, not called a damaged bundle."""
+    """It is read, not called a damaged bundle."""
     path = tmp_path / "m.npz"
     np.savez(path, manifest=np.arange(5, dtype=np.uint8), w=np.ones((4, 4), np.float32))
 

@@ -24,7 +24,7 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_no_command_writes_over_its_input(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Report E: compress and unpack refuse, and the only copy of the user stays as it was."""
+    """Compress and unpack refuse, and the only copy of the user stays as it was."""
     before = model.read_bytes()
 
     assert run(["compress", str(model), "-o", str(model)]) == 2
@@ -39,8 +39,8 @@ def test_no_command_writes_over_its_input(model: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("link", LINKS)
-def test_a_link_to_the_input_is_the_input(model: Path, link: object) -> None:
-    """Report E: symbolic and hard links, and other spellings of the path."""
+def test_a_link_to_the_input_is_recognized_as_the_input(model: Path, link: object) -> None:
+    """Symbolic and hard links, and other spellings of the path."""
     other = model.with_name("other.npz")
     assert callable(link)
     link(model, other)
@@ -51,8 +51,8 @@ def test_a_link_to_the_input_is_the_input(model: Path, link: object) -> None:
     check_output(model.with_name("new.npz"), model)
 
 
-def test_a_pipe_is_not_read(tmp_path: Path) -> None:
-    """Report I: ``cnet inspect /dev/stdin`` behind a pipe says that a file is needed."""
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    """``cnet inspect /dev/stdin`` behind a pipe says that a file is needed."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
 
@@ -64,8 +64,8 @@ def test_a_pipe_is_not_read(tmp_path: Path) -> None:
     ("name", "said"),
     [("__0_0.distcp", "dcp_to_torch"), ("model.safetensors.index.json", "zip or tar"), ("x", "Name a file")],
 )
-def test_a_folder_is_told_by_what_it_holds(tmp_path: Path, name: str, said: str) -> None:
-    """Reports I and J: a distributed checkpoint is converted, shards go into one archive."""
+def test_a_folder_is_refused_with_advice_for_its_content(tmp_path: Path, name: str, said: str) -> None:
+    """A distributed checkpoint is converted, shards go into one archive."""
     (tmp_path / name).write_bytes(b"")
 
     with pytest.raises(typer.BadParameter, match=said):

@@ -65,8 +65,8 @@ def test_compress_fills_a_program_with_a_checkpoint(
     assert not out.exists()
 
 
-def test_a_refused_program_is_told_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """With what to do."""
+def test_a_refused_program_gets_one_clear_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It says what is wrong and what to do."""
     (tmp_path / "net.pt2").write_bytes(small_program()[:-2000])
     out = str(tmp_path / "out.npz")
     assert run(["compress", "--program", str(tmp_path / "net.pt2"), "-o", out, "--sparsity", "0.5"]) == 1

@@ -186,10 +186,10 @@ def test_a_name_that_is_neither_file_nor_id_is_refused(client: Client, asked: li
     assert asked == []
 
 
-def test_the_entry_of_the_weights_is_chosen_and_told(
+def test_submit_takes_and_prints_the_entry_of_the_weights(
     client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Reports C and D: submit has the option too, and prints the choice and the warnings of the server."""
+    """Submit has the option too, and prints the choice and the warnings of the server."""
     network = {"weight": torch.randn(32, 32), "version": 3}
     path = tmp_path / "two.pth"
     torch.save({"model": network, "model_ema": {"weight": torch.ones(32, 32)}}, path)

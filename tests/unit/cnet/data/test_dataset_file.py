@@ -35,8 +35,8 @@ def zipped(folder: Path, name: str, mode: int = 0, content: bytes = b"x") -> Pat
     return folder / "x.zip"
 
 
-def test_archives_are_found_in_gzip_too(tmp_path: Path) -> None:
-    """Zip and tar; other files have no archive."""
+def test_archives_compressed_with_gzip_are_opened(tmp_path: Path) -> None:
+    """Zip and tar; other files are not opened as archives."""
     tar_path = tar(tmp_path, {"a": b"1"})
     packed = tmp_path / "x.tar.gz"
     packed.write_bytes(gzip.compress(tar_path.read_bytes()))
@@ -85,8 +85,8 @@ def test_a_gzip_bomb_is_refused(tmp_path: Path) -> None:
         (b"\x00\x01\x02", "no data set of a known format"),
     ],
 )
-def test_other_files_are_named(tmp_path: Path, content: bytes, says: str) -> None:
-    """What users upload by mistake."""
+def test_files_uploaded_by_mistake_are_refused_by_kind(tmp_path: Path, content: bytes, says: str) -> None:
+    """Kinds of files that users upload by mistake."""
     (tmp_path / "x").write_bytes(content)
     error = refusal(tmp_path / "x")
 

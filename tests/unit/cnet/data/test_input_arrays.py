@@ -22,8 +22,8 @@ def test_channels_are_moved_to_the_front() -> None:
     assert (images.flags.c_contiguous, layout, notices) == (True, "channels_last", [])
 
 
-def test_channels_that_are_first_stay_there() -> None:
-    """And grey images get an axis of channels, without a layout."""
+def test_images_with_channels_first_keep_their_axes() -> None:
+    """Grey images get an axis of channels, without a layout."""
     notices: list[Notice] = []
 
     assert read_images(NamedArray("x", IMAGES), notices)[1] == "channels_first"
@@ -51,8 +51,8 @@ def test_integers_beyond_int64_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "shape"), [("c8", (3,)), ("U3", (3,)), ("f4", ()), ("f4", (3, 0)), ("f4", (0, 3))])
-def test_arrays_that_are_no_inputs_are_refused(dtype: str, shape: tuple[int, ...]) -> None:
-    """By their headers, before they are read."""
+def test_arrays_that_cannot_be_inputs_are_refused(dtype: str, shape: tuple[int, ...]) -> None:
+    """Their headers are checked before they are read."""
     with pytest.raises(DatasetError) as refused:
         check_input_array("x", np.dtype(dtype), shape)
 

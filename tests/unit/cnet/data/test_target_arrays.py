@@ -34,8 +34,8 @@ def test_each_kind_is_read(stored: Any, expected: Any) -> None:
     assert notices == []
 
 
-def test_whole_floating_point_targets_are_told() -> None:
-    """They may be labels that were saved so by mistake."""
+def test_whole_floating_point_targets_give_a_warning() -> None:
+    """They may be labels that were saved as floating-point numbers by mistake."""
     notices: list[Notice] = []
 
     assert read_targets(NamedArray("y", np.array([0.0, 3.0])), notices).dtype == np.float32
@@ -61,8 +61,8 @@ def test_unusable_values_are_refused(stored: Any, code: str) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "shape"), [("?", (3,)), ("U3", (3,)), ("c8", (3,)), ("i8", ()), ("i8", (3, 2, 2))])
-def test_arrays_that_are_no_targets_are_refused(dtype: str, shape: tuple[int, ...]) -> None:
-    """By their headers, before they are read."""
+def test_arrays_that_cannot_be_targets_are_refused(dtype: str, shape: tuple[int, ...]) -> None:
+    """Their headers are checked before they are read."""
     with pytest.raises(DatasetError) as refused:
         check_target_array("y", np.dtype(dtype), shape)
 

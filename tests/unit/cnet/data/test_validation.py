@@ -13,7 +13,7 @@ DATASET = Dataset(TRAIN, Split.of(np.zeros((3, 2), np.float32), np.zeros(3, np.i
 
 
 @pytest.mark.parametrize(("share", "held"), [(0.1, 2), (0.001, 1), (0.5, 10)])
-def test_a_share_is_drawn(share: float, held: int) -> None:
+def test_a_fraction_is_drawn_for_validation(share: float, held: int) -> None:
     """Each sample is in one of the two, with its own target; the test split is not touched."""
     made = with_validation(DATASET, share, 3)
 
@@ -32,8 +32,8 @@ def test_the_seed_decides_the_draw() -> None:
     assert labels[0] == labels[1] != labels[2]
 
 
-def test_no_share_or_an_own_split_changes_nothing() -> None:
-    """Nor does a training split of one sample."""
+def test_without_a_fraction_or_with_a_validation_split_nothing_is_drawn() -> None:
+    """The same holds for a training split of one sample."""
     own = Dataset(TRAIN, DATASET.test, DATASET.test)
     single = Dataset(TRAIN.rows(np.array([0])), DATASET.test)
 

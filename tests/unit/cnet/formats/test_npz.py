@@ -139,7 +139,7 @@ def test_names_keep_their_order(tmp_path: Path) -> None:
     [("'<f1'", 1, "float8_e5m2"), ("'|V1'", 1, "float8"), ("'|V2'", 2, "bfloat16"), ("'<V2'", 2, "bfloat16")],
 )
 def test_types_of_ml_dtypes_are_named(tmp_path: Path, descr: str, itemsize: int, dtype: str) -> None:
-    """Report I: what ``numpy.savez`` writes of them is no damaged header; the message says how to save them."""
+    """What ``numpy.savez`` writes of them is no damaged header; the message says how to save them."""
     array = header(descr, "(4,)") + bytes(4 * itemsize)
 
     error = refusal(npz(tmp_path, {"w.npy": array}))
@@ -150,7 +150,7 @@ def test_types_of_ml_dtypes_are_named(tmp_path: Path, descr: str, itemsize: int,
 
 
 def test_names_that_differ_after_a_nul_are_not_mixed_up(tmp_path: Path) -> None:
-    """Report K: a name in a zip archive ends at a NUL character, so that two tensors would become one."""
+    """A name in a zip archive ends at a NUL character, so that two tensors would become one."""
     tensors = [Tensor(name, "float32", np.ones((2, 2), np.float32)) for name in ("w\0a", "w\0b")]
 
     with pytest.raises(CnetError, match="Write safetensors") as caught:

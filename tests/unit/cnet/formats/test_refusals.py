@@ -91,7 +91,7 @@ def test_other_names_pass(name: str) -> None:
 
 @pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 def test_a_tar_is_unpacked_by_the_user(tmp_path: Path, form: int) -> None:
-    """Report I: PyTorch cannot load a .nemo file, so the advice is to unpack it."""
+    """PyTorch cannot load a .nemo file, so the advice is to unpack it."""
     path = tmp_path / "speech.nemo"
     with tarfile.open(path, "w", format=form) as archive:
         archive.addfile(tarfile.TarInfo("./model_config.yaml"))
@@ -105,7 +105,7 @@ def test_a_tar_is_unpacked_by_the_user(tmp_path: Path, form: int) -> None:
 
 @pytest.mark.parametrize("name", ["__0_0.distcp", ".metadata"])
 def test_a_file_of_a_distributed_checkpoint_names_the_converter(name: str) -> None:
-    """Report I: its name tells what it is."""
+    """Its name tells what it is."""
     with pytest.raises(CheckpointError, match="dcp_to_torch") as caught:
         refuse_lone_shard(name)
     assert caught.value.code == "missing_shard"

@@ -1,4 +1,4 @@
-"""Report J: an index and its shards in one archive are one checkpoint; what the archive lacks is named."""
+"""An index and its shards in one archive are one checkpoint; what the archive lacks is named."""
 
 from __future__ import annotations
 

@@ -254,7 +254,7 @@ def network_with_tables() -> Weights:
 
 @pytest.mark.parametrize(("encode", "streaming"), [("npz", False), ("compact", False), ("compact", True)])
 def test_tables_are_kept_and_do_not_spoil_the_weights(tmp_path: Path, encode: str, streaming: bool) -> None:
-    """Reports A and G: anchors and a mask come back bit for bit, and the weights are as good as without them."""
+    """Anchors and a mask come back bit for bit, and the weights are as good as without them."""
     weights = network_with_tables()
     spec = weights_spec(
         prune={"name": "magnitude", "sparsity": 0.0},
@@ -273,7 +273,7 @@ def test_tables_are_kept_and_do_not_spoil_the_weights(tmp_path: Path, encode: st
 
 
 def test_included_tables_are_compressed_and_must_be_finite(tmp_path: Path) -> None:
-    """Reports A and G: what the user includes counts as a weight."""
+    """What the user includes counts as a weight."""
     weights = network_with_tables()
     boxes = weights_spec(compressible={"include": ["*boxes"]})
     outcome = run(boxes, Inputs(weights, None, tmp_path / "boxes"), SilentRunObserver())
@@ -286,7 +286,7 @@ def test_included_tables_are_compressed_and_must_be_finite(tmp_path: Path) -> No
 
 
 def test_values_beyond_float32_warn_nobody(tmp_path: Path) -> None:
-    """Report K: a float64 tensor with 1e300 printed a warning of NumPy; in these tests a warning is an error."""
+    """A float64 tensor with 1e300 printed a warning of NumPy; in these tests a warning is an error."""
     values = np.random.default_rng(0).normal(size=(16, 16))
     values[0, 0] = 1e300
     weights = Weights.select([Tensor("w", "float64", values)])

@@ -139,7 +139,7 @@ def test_only_abandoned_folders_are_removed(begin: Start) -> None:
 
 
 def test_a_web_form_names_the_right_option_of_curl(bench: Bench) -> None:
-    """Report I: ``curl -d @file`` removes line ends from the file, so uploading it again would not help."""
+    """``curl -d @file`` removes line ends from the file, so uploading it again would not help."""
     headers = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
 
     answer = bench.client.post("/v1/checkpoints", content=small_weights(), headers=headers)

@@ -129,7 +129,7 @@ def test_any_garbage_is_refused_or_read(body: bytes) -> None:
     ],
 )
 def test_encoded_names_are_decoded(parameters: str, name: str) -> None:
-    """Report K: the extended parameter of RFC 5987, and the encoded words of RFC 2047."""
+    """The extended parameter of RFC 5987, and the encoded words of RFC 2047."""
     file = FilePart(TYPE)
     file.feed(f'--BOUND\r\nContent-Disposition: form-data; name="file"; {parameters}\r\n\r\nx'.encode() + END)
     file.finish()

@@ -82,8 +82,10 @@ def test_weights_that_do_not_fit_are_listed(bench: Bench) -> None:
         (small_dataset(classes=12), "labels_out_of_range", ["up to 11", "10 classes"]),
     ],
 )
-def test_a_data_set_that_does_not_fit(bench: Bench, dataset: bytes, code: str, says: list[str]) -> None:
-    """Both what there is and what is needed are stated."""
+def test_a_data_set_that_does_not_fit_the_program_is_refused(
+    bench: Bench, dataset: bytes, code: str, says: list[str]
+) -> None:
+    """The message states both the given and the needed shapes."""
     made = bench.client.post("/v1/datasets", content=dataset).json()["id"]
     spec = {"architecture": {"program": add_program(bench)}, "dataset": made}
     problem = check_problem(bench.client.post("/v1/jobs:validate", json=spec), 422, code)
@@ -204,8 +206,8 @@ def test_inputs_and_targets(
     assert _check(manifest(inputs, [("y", "float32", output)]), task, data, classes, targets) == code
 
 
-def test_sizes_of_any_number_have_their_limits() -> None:
-    """Equal symbols are equal sizes, and lie within their ranges."""
+def test_dynamic_sizes_are_checked() -> None:
+    """Equal symbols must be equal sizes, and lie within their ranges."""
     program = manifest([("int64", ("s0", "s1"))] * 2, [LOGITS], ranges={"s1": (2, 8)})
     for first, second, code in ((5, 5, None), (5, 6, "wrong_input_shape"), (9, 9, "wrong_input_shape")):
         inputs: Facts = {"a": ((first,), "int64"), "b": ((second,), "int64")}

@@ -47,8 +47,8 @@ def test_cifar_10_is_read(tmp_path: Path, kind: Kind) -> None:
     np.testing.assert_array_equal(uploaded.dataset.test.input, IMAGES)
 
 
-def test_cifar_100_has_its_fine_labels(tmp_path: Path) -> None:
-    """The second of the two bytes before an image."""
+def test_cifar_100_is_read_with_its_fine_labels(tmp_path: Path) -> None:
+    """The fine label is the second of the two bytes before an image."""
     uploaded = read_dataset_file(packed(tmp_path, HUNDRED, "tar.gz"))
 
     assert (uploaded.dataset.train.labels.tolist(), uploaded.dataset.test.labels.tolist()) == ([2] * 6, [1] * 3)

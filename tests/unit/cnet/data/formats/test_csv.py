@@ -51,8 +51,8 @@ def test_a_column_of_labels_is_found(tmp_path: Path, text: str, inputs: list[flo
     assert any(np.array_equal(row, np.array(inputs, np.float32)) for split in both for row in split.input)
 
 
-def test_other_named_targets_are_a_regression(tmp_path: Path) -> None:
-    """And a header without a name of targets means that there are none."""
+def test_named_target_columns_give_a_regression(tmp_path: Path) -> None:
+    """A header without a name of targets means that there are none."""
     regression = read_dataset_file(written(tmp_path, "y,a\n0.5,1\n2.5,3\n"))
     bare = read_dataset_file(written(tmp_path, "a,b\n1,2\n3,4\n"))
 
@@ -62,15 +62,15 @@ def test_other_named_targets_are_a_regression(tmp_path: Path) -> None:
     assert bare.dataset.input_shapes == {"x": (2,)}
 
 
-def test_labels_by_name_need_not_be_complete(tmp_path: Path) -> None:
-    """The header leaves no doubt."""
+def test_a_column_named_as_labels_may_lack_classes(tmp_path: Path) -> None:
+    """The header already says that the column holds labels."""
     uploaded = read_dataset_file(written(tmp_path, "label,a\n3,1\n5,3\n"))
 
     assert uploaded.dataset.classes in (4, 6)
 
 
-def test_squares_of_bytes_are_images(tmp_path: Path) -> None:
-    """Of 8x8 pixels and more; a warning says so."""
+def test_rows_of_square_images_become_images(tmp_path: Path) -> None:
+    """Images of 8x8 pixels and more; a warning says so."""
     pixels = np.arange(640).reshape(10, 64) % 256
     text = "\n".join(",".join(map(str, [*row, number % 2])) for number, row in enumerate(pixels))
     uploaded = read_dataset_file(written(tmp_path, text))
@@ -96,15 +96,15 @@ def test_squares_of_bytes_are_images(tmp_path: Path) -> None:
         ("a,label\n", "bad_shape", "no"),
     ],
 )
-def test_faults_are_named(tmp_path: Path, text: str, code: str, says: str) -> None:
-    """With the place in the table."""
+def test_a_refusal_has_a_code_and_says_what_is_wrong(tmp_path: Path, text: str, code: str, says: str) -> None:
+    """The message names the row and the column where there are such."""
     error = refusal(written(tmp_path, text))
 
     assert (error.code, says in error.detail) == (code, True), error.detail
 
 
-def test_a_bomb_of_short_rows_is_refused(tmp_path: Path) -> None:
-    """What the numbers take is computed before they are read."""
+def test_short_rows_that_need_too_much_memory_are_refused(tmp_path: Path) -> None:
+    """The memory of the numbers is computed before they are read."""
     path = tmp_path / "x.gz"
     path.write_bytes(gzip.compress(b"1,0\n" * 1000))
 

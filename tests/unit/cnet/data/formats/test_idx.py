@@ -50,8 +50,8 @@ def test_pairs_are_read(tmp_path: Path, kind: Kind, gz: bool) -> None:
     np.testing.assert_array_equal(uploaded.dataset.test.labels, Y[:4])
 
 
-def test_other_names_and_files(tmp_path: Path) -> None:
-    """A dot before idx, words for test, and a file that is left out."""
+def test_other_names_of_idx_files_are_read(tmp_path: Path) -> None:
+    """A dot before idx, words for test; unrelated files are left out."""
     names = ["a-train-images.idx3-ubyte", "a-train-labels.idx1-ubyte", "a-test-images.idx3", "a-test-labels.idx1"]
     files = dict(zip(names, FILES.values(), strict=True)) | {"readme.txt": b"x", ".x-idx3": b""}
     uploaded = read_dataset_file(packed(tmp_path, files))

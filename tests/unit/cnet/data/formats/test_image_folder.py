@@ -76,7 +76,9 @@ def test_classes_alone_are_split(tmp_path: Path) -> None:
         (("one/0.png", "one/1.png"), {"train": 1, "test": 1}, ["split_made"]),
     ],
 )
-def test_other_folders(tmp_path: Path, names: tuple[str, ...], splits: dict[str, int], told: list[str]) -> None:
+def test_other_layouts_of_image_folders_are_read(
+    tmp_path: Path, names: tuple[str, ...], splits: dict[str, int], told: list[str]
+) -> None:
     """Validation sets, a training set alone, and images without classes."""
     uploaded = read_dataset_file(packed(tmp_path, folders(*names)))
 
@@ -114,8 +116,10 @@ def test_numbered_classes_are_ordered_as_text(tmp_path: Path) -> None:
         ([picture(mode="RGBA"), picture()], 3, ["transparency_dropped"]),
     ],
 )
-def test_modes_become_one_or_three(tmp_path: Path, images: list[bytes], channels: int, told: list[str]) -> None:
-    """Channels: one where all images are grey."""
+def test_images_become_one_or_three_channels(
+    tmp_path: Path, images: list[bytes], channels: int, told: list[str]
+) -> None:
+    """One channel where all images are grey."""
     files = {f"{'ab'[number % 2]}/{number}.png": data for number, data in enumerate(images)}
     uploaded = read_dataset_file(packed(tmp_path, files))
 
@@ -124,7 +128,7 @@ def test_modes_become_one_or_three(tmp_path: Path, images: list[bytes], channels
 
 
 def test_pixels_are_exact(tmp_path: Path) -> None:
-    """Of colour, and of 16 bits, which are divided by 256."""
+    """Pixels of colour images, and of 16-bit images, which are divided by 256."""
     colours = np.random.default_rng(0).integers(0, 256, (4, 6, 3), np.uint8)
     deep = np.arange(24, dtype=np.uint16).reshape(4, 6) * 2700
     streams = [io.BytesIO(), io.BytesIO()]
@@ -176,8 +180,8 @@ def test_faults_have_their_codes(tmp_path: Path, kind: Kind, files: dict[str, by
     assert (error.code, says in error.detail) == (code, True), error.detail
 
 
-def test_many_images_of_few_bytes_are_refused(tmp_path: Path) -> None:
-    """What all of them take is known before the first is decoded."""
+def test_images_that_decode_to_too_much_memory_are_refused(tmp_path: Path) -> None:
+    """The memory of all images is computed before the first is decoded."""
     path = packed(tmp_path, {f"{number % 2}/{number}.png": bomb(1000, 1000) for number in range(20)})
 
     assert refusal(path, Limits(free_bytes=10**7, expansion=0)).code == "too_large"

@@ -78,7 +78,7 @@ def test_unfinished_pruning_and_weight_norm_pass_by_name(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("wrapper", ["module.", "_orig_mod.", "_fsdp_wrapped_module.", "module._orig_mod."])
 def test_the_prefixes_of_wrappers_are_cut(tmp_path: Path, wrapper: str) -> None:
-    """Report J and its like: DataParallel, torch.compile, FSDP, and one around the other."""
+    """Prefixes of DataParallel, torch.compile, FSDP, and one around the other."""
     net = torch.nn.Linear(2, 2).state_dict()
 
     checkpoint = read_checkpoint(saved(tmp_path, {f"{wrapper}{name}": tensor for name, tensor in net.items()}))
@@ -87,7 +87,7 @@ def test_the_prefixes_of_wrappers_are_cut(tmp_path: Path, wrapper: str) -> None:
 
 
 def test_the_counter_of_an_averaged_model_does_not_block_the_prefix(tmp_path: Path) -> None:
-    """Report J: it is left out with a notice, unless the names are to stay as they are."""
+    """It is left out with a notice, unless the names are to stay as they are."""
     averaged = torch.optim.swa_utils.AveragedModel(torch.nn.Linear(2, 2))
     path = saved(tmp_path, averaged.state_dict())
 

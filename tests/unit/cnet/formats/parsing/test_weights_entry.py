@@ -139,7 +139,7 @@ class _Packed(torch.nn.Module):
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_tensors_inside_tuples_and_lists_are_not_lost(tmp_path: Path, nested: bool) -> None:
-    """Report B: packed weights are refused by the name of their entry, with the remedy, at any depth of tuples."""
+    """Packed weights are refused by the name of their entry, with the remedy, at any depth of tuples."""
     packed = ((torch.ones(4, 4), None), torch.float32) if nested else [torch.ones(4, 4)]
     for value in ({**NET, "fc._packed_params": packed}, {"state_dict": {**NET, "fc._packed_params": packed}}):
         for key in (None, "state_dict" if "state_dict" in value else ""):
@@ -153,7 +153,7 @@ def test_tensors_inside_tuples_and_lists_are_not_lost(tmp_path: Path, nested: bo
 
 
 def test_lists_of_tensors_beside_the_weights_are_told(tmp_path: Path) -> None:
-    """Report B: a list beside the entry of the weights is not lost silently; an optimizer's is nobody's weights."""
+    """A list beside the entry of the weights is not lost silently; an optimizer's is nobody's weights."""
     value = {"state_dict": NET, "codebooks": [torch.ones(2)], "optimizer_states": [{"state": torch.ones(2)}]}
 
     (notice,) = read_checkpoint(saved(tmp_path, value)).warnings
@@ -164,7 +164,7 @@ def test_lists_of_tensors_beside_the_weights_are_told(tmp_path: Path) -> None:
 
 
 def test_a_part_of_a_distributed_checkpoint_names_the_converter(tmp_path: Path) -> None:
-    """Report I: a .distcp file begins with a single tensor."""
+    """A .distcp file begins with a single tensor."""
     error = refusal(saved(tmp_path, torch.ones(4, 4)))
 
     assert error.code == "not_a_state_dict"

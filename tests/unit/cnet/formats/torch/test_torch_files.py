@@ -214,7 +214,7 @@ def test_values_that_are_not_finite_are_refused_by_name(tmp_path: Path, dtype: t
 
 
 def test_extra_states_that_hold_bytes_are_named(tmp_path: Path) -> None:
-    """Report I: the advice is not to save ``model.state_dict()``, which the user did, but to leave the entries out."""
+    """The advice is not to save ``model.state_dict()``, which the user did, but to leave the entries out."""
     state = {"fc.weight": torch.ones(2, 2), "fc._extra_state": io.BytesIO(b"scales"), "attention._extra_state": None}
     for value in (state, {"model": state}):
         error = refusal(saved(tmp_path, value))
