@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 
@@ -118,12 +118,14 @@ class Weights:
         tied: groups of names that share one storage; each group in the order of the tensors.
         products: tensors that are stored as two factors. The factors are in ``tensors``, next to each other, both
             compressible and not tied; ``cnet.products`` multiplies them.
+        metadata: text by key that the file of the weights states about itself, such as its author.
     """
 
     tensors: tuple[Tensor, ...]
     compressible: tuple[str, ...]
     tied: tuple[tuple[str, ...], ...] = ()
     products: tuple[Product, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def select(
@@ -131,6 +133,7 @@ class Weights:
         tensors: Sequence[Tensor],
         selection: Selection | None = None,
         tied: Sequence[Sequence[str]] = (),
+        metadata: Mapping[str, str] | None = None,
     ) -> Weights:
         """Weights of some tensors, of which ``selection`` (None: the default rule) chooses the compressible ones."""
         chosen = selection or Selection()
@@ -140,7 +143,8 @@ class Weights:
             for tensor in tensors
             if tensor.name not in left_out and chosen.selects(tensor.name, tensor.dtype, tensor.shape)
         )
-        return cls(tuple(tensors), compressible, tuple(tuple(group) for group in tied))
+        groups = tuple(tuple(group) for group in tied)
+        return cls(tuple(tensors), compressible, groups, metadata=dict(metadata or {}))
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter(self.tensors)

@@ -23,5 +23,7 @@ def unpack(bundle: Bundle, path: Path, format: str, like: Path | None = None) ->
         BundleError: the bundle is damaged; nothing is written.
         CnetError: as ``write_checkpoint``.
     """
+    noted = (bundle.extra or {}).get("metadata")
+    metadata = {key: text for key, text in noted.items() if isinstance(text, str)} if isinstance(noted, dict) else {}
     descriptions = [TensorDescription(name, *bundle.described(name)) for name in bundle]
-    write_checkpoint(TensorsToWrite(descriptions, bundle.chunks, bundle.tied), path, format, like)
+    write_checkpoint(TensorsToWrite(descriptions, bundle.chunks, bundle.tied, metadata), path, format, like)

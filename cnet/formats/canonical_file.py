@@ -34,4 +34,6 @@ def read_canonical(path: Path, selection: Selection | None = None) -> Weights:
     if not isinstance(contents.root, dict):
         raise damaged("the canonical file", "it has no tensors")
     stored: dict[str, StoredTensor] = contents.root
-    return Weights.select([tensor.load(name) for name, tensor in stored.items()], selection, contents.tied)
+    return Weights.select(
+        [tensor.load(name) for name, tensor in stored.items()], selection, contents.tied, contents.metadata
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -99,6 +100,7 @@ class _Contents:
     weights_key: str | None
     prefix: str
     notices: tuple[Notice, ...]
+    metadata: Mapping[str, str]
 
     @classmethod
     def of(cls, file: MappedFile, weights_key: str | None, strip_prefix: bool, limits: Limits) -> _Contents:
@@ -113,14 +115,16 @@ class _Contents:
             name_notices.append(Notice("ignored_entries", _COUNTER_LEFT_OUT))
         named = {name[len(prefix) :]: tensor for name, tensor in stored.items()}
         ties = tuple(tuple(name[len(prefix) :] for name in group) for group in contents.tied)
-        return cls(file_format.name, named, ties, entry.key, prefix, (*contents.notices, *notices, *name_notices))
+        all_notices = (*contents.notices, *notices, *name_notices)
+        return cls(file_format.name, named, ties, entry.key, prefix, all_notices, contents.metadata)
 
     def checkpoint(self, selection: Selection) -> Checkpoint:
         """Load the tensors, choose the compressible ones and check their values. Raises CheckpointError."""
         tensors = [_load(name, tensor) for name, tensor in self.named.items()]
         tables = find_tables(tensors, selection)
         chosen = replace(selection, tables=frozenset(tables))
-        weights = Weights.select(tensors, chosen, _tied_groups(self.named, tensors, self.stated_ties))
+        ties = _tied_groups(self.named, tensors, self.stated_ties)
+        weights = Weights.select(tensors, chosen, ties, self.metadata)
         for name in weights.compressible:
             check_finite(weights[name])
         about_tables = [Notice("not_a_weight", _NOT_A_WEIGHT.format(reason), name) for name, reason in tables.items()]

@@ -19,13 +19,16 @@ import numpy.typing as npt
 from cnet import dtypes
 from cnet.errors import CheckpointError
 from cnet.formats.checkpoint_format import FORMATS, CheckpointFormat
-from cnet.formats.parsing.contents import MAX_DIMENSIONS, CheckpointContents, StoredArray, contiguous, damaged
+from cnet.formats.parsing.contents import MAX_DIMENSIONS, CheckpointContents, Notice, StoredArray, contiguous, damaged
 from cnet.formats.parsing.contents import unsupported_dtype as unsupported
 from cnet.formats.parsing.mapped_file import Limits, MappedFile
 from cnet.formats.parsing.quoting import quoted, quoted_list
 from cnet.formats.writing import TensorDescription, TensorsToWrite, write_chunks
 
 _METADATA_KEY = "cnet"  # our entry of ``__metadata__``: JSON with a version and the tied groups
+LONGEST_METADATA = 2**16
+"""The most bytes of metadata that are carried from a file to its bundles."""
+
 _ALIGNMENT = 8
 _LONGEST_HEADER = Limits().header_bytes
 
@@ -67,7 +70,9 @@ def read_safetensors(file: MappedFile, limits: Limits) -> CheckpointContents:
     entries = [_HeaderEntry(name, row) for name, row in header.items()]
     _check_layout(entries, file.size - start)
     tensors = {entry.name: entry.stored_array(file, start) for entry in entries}
-    return CheckpointContents(tensors, _tied_groups(metadata, set(tensors)))
+    tied = _tied_groups(metadata, set(tensors))
+    own, notices = _own_metadata(_text_map(metadata))
+    return CheckpointContents(tensors, tied, notices, own)
 
 
 def read_metadata(file: MappedFile, limits: Limits) -> dict[str, str]:
@@ -102,10 +107,11 @@ def write_safetensors(path: Path, tensors: TensorsToWrite, metadata: Mapping[str
 
     The header lists the tensors in their own order, tied copies too. Their values follow by falling element size, so
     that every tensor is aligned and can be used in place, and start at a multiple of 8 bytes. ``__metadata__`` has the
-    entry ``cnet``, JSON with ``version`` and the ``tied`` groups, and then those of ``metadata``.
+    entry ``cnet``, JSON with ``version`` and the ``tied`` groups, and then those of ``metadata``; None stands for those
+    of the tensors, and ``format`` = ``pt`` where they state no format, without which some loaders refuse a file.
     """
     by_size = sorted(tensors.descriptions, key=lambda row: -row.itemsize)  # stable: equal sizes keep their order
-    header = _header(tensors, by_size, metadata or {})
+    header = _header(tensors, by_size, {"format": "pt", **tensors.metadata} if metadata is None else metadata)
     with path.open("wb") as file:
         file.write(len(header).to_bytes(8, "little"))
         file.write(header)
@@ -119,7 +125,7 @@ def _header(tensors: TensorsToWrite, by_size: Sequence[TensorDescription], metad
         offsets[row.name] = [position, position + row.nbytes]
         position += row.nbytes
     stated = json.dumps({"version": 1, "tied": tensors.tied}, ensure_ascii=False, separators=(",", ":"))
-    header: dict[str, Any] = {"__metadata__": {_METADATA_KEY: stated, **metadata}}
+    header: dict[str, Any] = {"__metadata__": {**metadata, _METADATA_KEY: stated}}
     for row in tensors.descriptions:
         code = dtypes.by_name(row.dtype).safetensors
         header[row.name] = {"dtype": code, "shape": row.shape, "data_offsets": offsets[row.name]}
@@ -211,6 +217,19 @@ def _check_layout(entries: list[_HeaderEntry], available: int) -> None:
         )
     if position < available:
         raise damaged("the file", f"{available - position} bytes of it belong to no tensor")
+
+
+def _own_metadata(metadata: Mapping[str, str]) -> tuple[dict[str, str], tuple[Notice, ...]]:
+    """What a file states about itself, less our own entry, and a notice where it is too long to be carried along."""
+    own = {key: value for key, value in metadata.items() if key != _METADATA_KEY}
+    try:
+        size = sum(len(text.encode()) for entry in own.items() for text in entry)
+    except UnicodeEncodeError as error:
+        raise damaged("the safetensors header", "its metadata is not valid text") from error
+    if size <= LONGEST_METADATA:
+        return own, ()
+    detail = f"the metadata of the file has {size} bytes, more than {LONGEST_METADATA}, and was left out"
+    return {}, (Notice("ignored_metadata", detail),)
 
 
 def _tied_groups(metadata: object, names: set[str]) -> tuple[tuple[str, ...], ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import IO
 
 import numpy as np
@@ -44,17 +44,19 @@ class TensorsToWrite:
         descriptions: every tensor, in the order of the network; names are unique.
         chunks: returns the values of the tensor of a name: arrays of shape (n,) in its storage type, in C order.
         tied: groups of names that share their values.
+        metadata: text by key that a format writes where it can.
     """
 
     descriptions: Sequence[TensorDescription]
     chunks: Callable[[str], Iterable[Array]]
     tied: Sequence[Sequence[str]] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, weights: Weights) -> TensorsToWrite:
         """The tensors of ``weights``."""
         descriptions = [TensorDescription(tensor.name, tensor.dtype, tensor.shape) for tensor in weights]
-        return cls(descriptions, lambda name: [weights[name].data.reshape(-1)], weights.tied)
+        return cls(descriptions, lambda name: [weights[name].data.reshape(-1)], weights.tied, weights.metadata)
 
     def weights(self) -> Weights:
         """The tensors with their values, all in memory. None of them counts as compressible."""

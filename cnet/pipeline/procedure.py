@@ -130,7 +130,8 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
     checkpoint = None
     if inputs.weights is not None:
         plan = replace(plan, selection=_selection(plan.selection, inputs.weights, inputs.program))
-        checkpoint = Weights.select(inputs.weights.tensors, plan.selection, inputs.weights.tied)
+        given = inputs.weights
+        checkpoint = Weights.select(given.tensors, plan.selection, given.tied, given.metadata)
         for name in checkpoint.compressible:
             check_finite(checkpoint[name])
     dataset = _with_validation(spec, inputs.dataset, observer)
@@ -155,7 +156,7 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         observer=observer,
         folder=folder,
         meter=ProgressMeter(observer, costs.total),
-        notes=_notes(spec, digests),
+        notes=_notes(spec, digests, checkpoint),
         revisits_sparsities=search.is_searched(spec),
     )
 
@@ -187,9 +188,14 @@ def _network(
     return TrainableNetwork(training, dataset, spec.preprocess, plan.selection, observer, source)
 
 
-def _notes(spec: JobSpec, digests: Mapping[str, str | None]) -> dict[str, Any]:
-    """What every bundle of the run says about it: no time, no host, no id; of each digest the first 128 bits, hex."""
+def _notes(spec: JobSpec, digests: Mapping[str, str | None], checkpoint: Weights | None) -> dict[str, Any]:
+    """What every bundle of the run says about it: no time, no host, no id; of each digest the first 128 bits, hex.
+
+    The metadata of the checkpoint's file is noted where it says more than that the tensors are those of PyTorch.
+    """
+    metadata = dict(checkpoint.metadata) if checkpoint is not None else {}
     return {
         "spec": spec_document(spec),
         "inputs": {name: digest and digest[:32] for name, digest in digests.items()},
+        **({"metadata": metadata} if metadata not in ({}, {"format": "pt"}) else {}),
     }

@@ -104,3 +104,16 @@ def test_arrays_are_views_of_the_file(tmp_path: Path) -> None:
     read = read_checkpoint(safetensors(tmp_path, header + b" " * (-len(header) % 8), DATA))
     assert np.array_equal(read.weights["w"].data, [1, 2])
     assert not read.weights["w"].data.flags.writeable
+
+
+def test_metadata_is_read_and_the_longest_is_left_out_with_a_notice(tmp_path: Path) -> None:
+    """Report F: our own entry is not part of it, and text that is no Unicode is damage."""
+    save_file({"w": torch.zeros(2)}, tmp_path / "x", {"author": "me", "cnet": "{}"})
+    assert read_checkpoint(tmp_path / "x").weights.metadata == {"author": "me"}
+
+    save_file({"w": torch.zeros(2)}, tmp_path / "x", {"author": "m" * 70_000})
+    checkpoint = read_checkpoint(tmp_path / "x")
+    assert (checkpoint.weights.metadata, [n.code for n in checkpoint.warnings]) == ({}, ["ignored_metadata"])
+
+    header = {"__metadata__": {"a": "\ud800"}, "w": ROW}
+    assert refusal(safetensors(tmp_path, header, DATA)).code == "corrupt"

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 from cnet.bundle import open_bundle
+from cnet.bundle.unpack import unpack
 from cnet.errors import ConstraintNotMetError, DatasetError
-from cnet.formats import write_checkpoint
+from cnet.formats import read_checkpoint, write_checkpoint
+from cnet.formats.canonical_file import write_canonical
 from cnet.pipeline.compress_file import compress_file, load_dataset
 from tests.unit.cnet.pipeline.small_jobs import blobs, random_weights, training_spec, weights_spec
 
@@ -85,3 +89,30 @@ def test_unknown_dataset_is_refused_with_the_known_ones() -> None:
     with pytest.raises(DatasetError, match="digits") as caught:
         load_dataset("no-such-thing")
     assert caught.value.code == "unknown_dataset"
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_the_metadata_of_a_safetensors_file_is_carried_through(tmp_path: Path, streaming: bool) -> None:
+    """Report F: from the checkpoint by the canonical file and the bundle to the file that is unpacked."""
+    metadata = {"format": "pt", "author": "Zoë", "license": "mit"}
+    save_file({"w": np.random.default_rng(0).normal(size=(32, 32)).astype(np.float32)}, tmp_path / "m", metadata)
+    write_canonical(tmp_path / "canonical", read_checkpoint(tmp_path / "m").weights)
+
+    for source in (tmp_path / "m", tmp_path / "canonical"):
+        compress_file(source, weights_spec(encode={"name": "compact"}), tmp_path / "b.npz", streaming=streaming)
+        unpack(open_bundle(tmp_path / "b.npz"), tmp_path / "out", "safetensors")
+        with safe_open(tmp_path / "out", "np") as file:
+            found = dict(file.metadata())
+            found.pop("cnet")
+            assert found == metadata
+
+
+def test_every_safetensors_file_states_a_format(checkpoint: Path, tmp_path: Path) -> None:
+    """Report F: loaders refuse a file without ``format``; a bundle of such a file notes no metadata."""
+    compress_file(checkpoint, weights_spec(), tmp_path / "b.npz")
+    bundle = open_bundle(tmp_path / "b.npz")
+    unpack(bundle, tmp_path / "out", "safetensors")
+
+    with safe_open(tmp_path / "out", "np") as file:
+        assert file.metadata()["format"] == "pt"
+    assert "metadata" not in bundle.manifest["extra"]
