@@ -129,7 +129,7 @@ class JobSpec(UserDocument):
         f"{DEFAULT_VALIDATION}.",
     )
     preprocess: Preprocess | None = Field(
-        default=None, description="Scaling of the images of the data set; null: none."
+        default=None, description="Scaling of the inputs of the data set; null: only uint8 is divided by 255."
     )
     compressible: Compressible | None = Field(
         default=None, description="Tensors to compress; null: all floating-point tensors of two dimensions or more."

@@ -1,4 +1,4 @@
-"""The parts of a job with all defaults filled in, as the pipeline needs them."""
+"""The parts of a job with all defaults and computed numbers filled in, as the pipeline needs them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import cast
 
 from cnet.coding import Encoder
+from cnet.data import Dataset
+from cnet.data.normalization import input_statistics
 from cnet.methods import Method
 from cnet.models import Architecture
+from cnet.pipeline.inputs import RunObserver
 from cnet.prune import Pruner
 from cnet.spec import JobSpec, ProgramArchitecture
-from cnet.training.config import Recover, Schedule, Training
+from cnet.training.config import InputScaling, Preprocess, Recover, Schedule, Training
 from cnet.transform import Transform
 from cnet.weights import Selection
 
@@ -88,3 +91,24 @@ def _after(training: Training, recover: Recover, epochs: int) -> Training:
     rate = recover.learning_rate or training.optimizer.learning_rate
     optimizer = training.optimizer.model_copy(update={"learning_rate": rate})
     return training.model_copy(update={"epochs": epochs, "optimizer": optimizer, "schedule": Schedule(name="cosine")})
+
+
+def with_computed_scaling(spec: JobSpec, dataset: Dataset | None, observer: RunObserver) -> JobSpec:
+    """The spec with the numbers in place of ``preprocess.normalize``; unchanged where it does not ask for them.
+
+    Args:
+        spec: the job.
+        dataset: whose training split is measured, once the validation split was set apart.
+        observer: its log gets the numbers.
+    """
+    if dataset is None or spec.preprocess is None or spec.preprocess.normalize is None:
+        return spec
+    found = {name: InputScaling(mean=mean, std=std) for name, (mean, std) in input_statistics(dataset.train).items()}
+    for name, scaling in found.items():
+        observer.log(f"input {name} is normalized by mean {_listed(scaling.mean)} and std {_listed(scaling.std)}")
+    return spec.model_copy(update={"preprocess": Preprocess(inputs=found)})
+
+
+def _listed(numbers: tuple[float, ...], most: int = 4) -> str:
+    more = f" and {len(numbers) - most} more" if len(numbers) > most else ""
+    return ", ".join(f"{number:g}" for number in numbers[:most]) + more

@@ -34,7 +34,7 @@ from cnet.pipeline.inputs import Inputs, Outcome, RunObserver
 from cnet.pipeline.network import NetworkSource, TrainableNetwork
 from cnet.pipeline.network_steps import NetworkSteps
 from cnet.pipeline.phase_errors import PhaseTracker, errors_name_phase
-from cnet.pipeline.plan import CompressionPlan, TrainingPlan
+from cnet.pipeline.plan import CompressionPlan, TrainingPlan, with_computed_scaling
 from cnet.pipeline.point_metrics import point_name
 from cnet.pipeline.point_steps import PointSteps
 from cnet.pipeline.progress import ProgressMeter, StepCosts
@@ -135,6 +135,7 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         for name in checkpoint.compressible:
             check_finite(checkpoint[name])
     dataset = _with_validation(spec, inputs.dataset, observer)
+    spec = with_computed_scaling(spec, dataset, observer)
     source = NetworkSource(inputs.program, checkpoint)
     network = _network(spec, dataset, plan, source, observer)
     if checkpoint is not None and network is not None:

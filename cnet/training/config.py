@@ -67,19 +67,39 @@ class Training(UserDocument):
     )
 
 
-class Preprocess(UserDocument):
-    """Scaling of the images: (x - mean) / std for each channel, after uint8 is divided by 255."""
+class InputScaling(UserDocument):
+    """Scaling of an input: (x - mean) / std, after uint8 is divided by 255."""
 
     mean: tuple[float, ...] = Field(
         default=(0.0,),
         min_length=1,
         max_length=1024,
         strict=False,
-        description="Mean: one value for all channels, or one for each.",
+        description="Mean: one value for all, or one for each channel of images or column of a table.",
     )
     std: tuple[Annotated[float, Field(ge=1e-6)], ...] = Field(
         default=(1.0,), min_length=1, max_length=1024, strict=False, description="Standard deviation, likewise."
     )
+
+
+class Preprocess(InputScaling):
+    """Scaling of the inputs. Mean and standard deviation hold for images, and for uint8 values that are scaled."""
+
+    normalize: Literal["auto"] | None = Field(
+        default=None,
+        description="auto: mean and standard deviation of each input that is uint8 or floating point are computed from "
+        "the training samples, applied, and recorded in the bundle; null: those that are given here.",
+    )
+    inputs: dict[Annotated[str, Field(max_length=200)], InputScaling] | None = Field(
+        default=None, max_length=100, description="Scaling of single inputs, by their names in the data set."
+    )
+
+    @model_validator(mode="after")
+    def _check_scaling_is_given_once(self) -> Self:
+        given = [name for name in ("mean", "std", "inputs") if name in self.model_fields_set]
+        if self.normalize is not None and given:
+            raise ValueError(f"normalize computes what {' and '.join(given)} would give. Leave one of them out.")
+        return self
 
 
 class Baseline(UserDocument):

@@ -101,6 +101,7 @@ def load_splits(
 
     """
     check_inputs(network, dataset)
+    _check_names(preprocess, dataset)
     fixed = network.fixed_batch
     if fixed is not None and len(dataset.train) < fixed:
         raise DatasetError(
@@ -112,9 +113,8 @@ def load_splits(
     for name, split in dataset.splits.items():
         _check_split("training" if name == "train" else name, split)
         inputs = tuple(torch.tensor(values, device=device) for values in split.inputs.values())
-        scalings = tuple(
-            _scaling(values, taken, preprocess, device) for values, taken in zip(inputs, network.inputs, strict=True)
-        )
+        taken = zip(split.inputs, inputs, network.inputs, strict=True)
+        scalings = tuple(_scaling(values, one, preprocess, input_name) for input_name, values, one in taken)
         splits[name] = DeviceSplit(inputs, torch.tensor(split.targets, device=device), scalings, fixed)
     return splits
 
@@ -161,21 +161,31 @@ def _check_split(name: str, split: Split) -> None:
         )
 
 
-def _scaling(values: Tensor, taken: NetworkInput, preprocess: Preprocess, device: torch.device) -> Scaling:
-    """The scaling of an input: images, and uint8 values that become floating-point ones, are scaled."""
-    dtype = getattr(torch, taken.dtype)
-    is_image = values.dim() == 4
-    if not dtype.is_floating_point or not (is_image or values.dtype == torch.uint8):
-        return Scaling(dtype)
-    channels = values.shape[1] if is_image else 1
-    mean = _by_channel("mean", preprocess.mean, channels, image=is_image).to(device)
-    return Scaling(dtype, mean, _by_channel("std", preprocess.std, channels, image=is_image).to(device))
-
-
-def _by_channel(name: str, values: tuple[float, ...], channels: int, *, image: bool) -> Tensor:
-    if len(values) not in (1, channels):
+def _check_names(preprocess: Preprocess, dataset: Dataset) -> None:
+    unknown = sorted(set(preprocess.inputs or ()) - set(dataset.train.inputs))
+    if unknown:
         raise SpecError(
-            f"preprocess.{name}: there are {len(values)} values for images of {channels} channels. "
+            f"preprocess.inputs: the data set has no input {', '.join(unknown)}. "
+            f"Use its names: {', '.join(dataset.train.inputs)}."
+        )
+
+
+def _scaling(values: Tensor, taken: NetworkInput, preprocess: Preprocess, name: str) -> Scaling:
+    """The scaling of an input. Without one of its own, images are scaled, and uint8 that becomes floating point."""
+    dtype, own = getattr(torch, taken.dtype), (preprocess.inputs or {}).get(name)
+    if not dtype.is_floating_point or not (own or values.dim() == 4 or values.dtype == torch.uint8):
+        return Scaling(dtype)
+    scaling = own or preprocess
+    return Scaling(dtype, *(_by_channel(one, getattr(scaling, one), values) for one in ("mean", "std")))
+
+
+def _by_channel(name: str, numbers: tuple[float, ...], values: Tensor) -> Tensor:
+    """Numbers that broadcast against an input: by channel of images, by column of tables."""
+    channels = values.shape[1] if values.dim() in (2, 4) else 1
+    if len(numbers) not in (1, channels):
+        raise SpecError(
+            f"preprocess.{name}: there are {len(numbers)} values for an input of {channels} channels. "
             f"Give one value, or one for each channel."
         )
-    return torch.tensor(values, dtype=torch.float32).reshape((-1, 1, 1) if image else (1,))
+    shape = (-1, 1, 1) if values.dim() == 4 else (-1,)
+    return torch.tensor(numbers, dtype=torch.float32, device=values.device).reshape(shape)

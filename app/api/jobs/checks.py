@@ -23,6 +23,7 @@ from cnet.models.match import check_match
 from cnet.models.programs.manifest import ProgramTensorRow
 from cnet.search import CandidateGrid, resolved_document
 from cnet.spec import JobSpec, ProgramArchitecture
+from cnet.training.config import InputScaling
 from cnet.weights import Selection, pruning_masks
 
 
@@ -227,14 +228,30 @@ def _check_limit(backend: Backend, spec: JobSpec) -> None:
 
 
 def _check_preprocess(spec: JobSpec, dataset: DatasetFacts) -> None:
-    first, _ = next(iter(dataset.inputs.values()))
-    channels, found = first[0] if len(first) == 3 else 1, []
-    for name in ("mean", "std"):
-        length = len(getattr(spec.preprocess, name, (0.0,)))
-        if length not in {1, channels}:
-            found.append(
-                Issue(("preprocess", name), f"it has {length} values, but the images have {channels} channels")
-            )
+    """Check names of inputs and numbers of values. Raises SpecError."""
+    if spec.preprocess is None:
+        return
+    first, own = next(iter(dataset.inputs)), spec.preprocess.inputs or {}
+    found = [
+        Issue(("preprocess", "inputs", name), f"the data set has no such input; it has {', '.join(dataset.inputs)}")
+        for name in own
+        if name not in dataset.inputs
+    ]
+    places: list[tuple[tuple[str, ...], str, InputScaling]] = [((), first, spec.preprocess)]
+    places += [(("inputs", name), name, scaling) for name, scaling in own.items() if name in dataset.inputs]
+    for place, name, scaling in places:
+        found += _wrong_lengths(("preprocess", *place), scaling, dataset.inputs[name][0])
     if found:
-        detail = f"preprocess.{found[0].loc[1]}: {found[0].msg}. Give one value, or one for each channel."
-        raise SpecError(detail, issues=found)
+        where = ".".join(map(str, found[0].loc))
+        raise SpecError(f"{where}: {found[0].msg}. Give one value, or one for each channel.", issues=found)
+
+
+def _wrong_lengths(place: tuple[str, ...], scaling: InputScaling, shape: tuple[int, ...]) -> list[Issue]:
+    """An issue for mean and std each that has neither one value nor one for each channel of samples of a shape."""
+    channels = shape[0] if len(shape) in (1, 3) else 1
+    lengths = {name: len(getattr(scaling, name)) for name in ("mean", "std")}
+    return [
+        Issue((*place, name), f"it has {length} values, and the samples have {channels} channels")
+        for name, length in lengths.items()
+        if length not in (1, channels)
+    ]

@@ -203,7 +203,7 @@ def test_data_that_cannot_be_trained_on_are_refused(data: dict[str, Split], code
 def test_scaling_of_the_wrong_length_is_refused() -> None:
     """There is one value, or one for each channel."""
     trainer = small_trainer(preprocess=Preprocess(mean=(0.1, 0.2)))
-    with pytest.raises(SpecError, match=r"preprocess.mean: there are 2 values for images of 1 channels"):
+    with pytest.raises(SpecError, match=r"preprocess.mean: there are 2 values for an input of 1 channels"):
         trainer.evaluate(trainer.initial(0))
 
 

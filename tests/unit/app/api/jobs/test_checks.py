@@ -129,6 +129,27 @@ def test_preprocess_of_other_channels(bench: Bench) -> None:
     assert problem["errors"][0]["loc"] == ["preprocess", "mean"]
 
 
+@pytest.mark.parametrize(
+    ("preprocess", "loc"),
+    [
+        ({"inputs": {"y": {"mean": [0.1]}}}, ["preprocess", "inputs", "y"]),
+        ({"inputs": {"x": {"std": [1, 2]}}}, ["preprocess", "inputs", "x", "std"]),
+        ({"normalize": "auto", "std": [1]}, ["preprocess"]),
+    ],
+)
+def test_preprocess_of_other_inputs(bench: Bench, preprocess: dict[str, Any], loc: list[str]) -> None:
+    """It names inputs of the data set, and is given or computed."""
+    spec = digits_job(lenet(bench), preprocess=preprocess)
+    problem = check_problem(bench.client.post("/v1/jobs", json=spec), 422, "invalid_spec")
+    assert problem["errors"][0]["loc"] == loc
+
+
+def test_preprocess_can_be_computed(bench: Bench) -> None:
+    """From the training samples, by the job."""
+    spec = digits_job(lenet(bench), preprocess={"normalize": "auto"})
+    assert bench.client.post("/v1/jobs:validate", json=spec).json()["valid"]
+
+
 def test_estimate_of_several_points(bench: Bench) -> None:
     """Points, epochs and sizes follow from the spec and the checkpoint."""
     spec = digits_job(
