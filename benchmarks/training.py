@@ -1,4 +1,4 @@
-"""Time of a training step with the compressibility loss, without it, and with the loss written naively.
+"""Time of a training step: with the compressibility loss, without it, with the loss written naively, of a program.
 
     python benchmarks/training.py [--architecture resnet32] [--batch-size 128] [--rounds 20] [--precision bfloat16]
         [--no-replay] [--compile]
@@ -8,7 +8,8 @@ affects them alike. The report has the median of each variant, and the median ov
 step of the same round. Before any step is timed, value and gradient of the naive form are compared with those of the
 product, and on a GPU the weights after replayed steps with those after steps that were run. The steps are those of the
 training loop itself, with its optimizer, checks and counts. Images are random and have the shape of CIFAR-10. Each
-network takes steps until several in a row compile and record nothing new; only then are steps timed.
+network takes steps until several in a row compile and record nothing new; only then are steps timed. The variant
+``exported`` takes the plain step of the same network as a program, exported and read back.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ import json
 import platform
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -29,16 +32,23 @@ import torch
 from cnet.data import Dataset
 from cnet.methods import METHODS, Method, MethodHooks, StepContext
 from cnet.models import ARCHITECTURES
+from cnet.models.programs import StoredProgram, read_program
 from cnet.observer import SilentObserver
 from cnet.training.config import Optimizer, Training
 from cnet.training.cuda_graphs import cuda_graph_recorder, no_recorder
 from cnet.training.device import deterministic_numerics
 from cnet.training.device_splits import DeviceSplit
 from cnet.training.networks.architectures import ArchitectureBuilder
+from cnet.training.programs import export_program
+from cnet.training.programs.builder import ProgramBuilder
 from cnet.training.stage import TrainingStage
 from cnet.training.trainer import Trainer
+from cnet.weights import Tensor, Weights
 
 LAMBDA = 0.045
+
+EXPORTED = "exported"
+"""The variant that takes the plain step of the same network as a program."""
 
 
 class Concatenated(Method):
@@ -87,7 +97,7 @@ class Stepper:
     """One network under training, ready to take a step."""
 
     def __init__(self, trainer: Trainer, method: Method | None, *, compiled: bool) -> None:
-        network = trainer.load(trainer.initial(0))
+        network = trainer.load(_initial(trainer))
         self.loop = trainer.loop(network, TrainingStage("benchmark", trainer.training, method))
         if compiled:
             network.module.forward = _compiled_forward(network.module)
@@ -111,6 +121,12 @@ class Stepper:
         self.loop.step(self.split.rows(rows), self.split.targets[rows])
         _wait(self.split.device)
         return clock() - start
+
+
+def _initial(trainer: Trainer) -> Weights:
+    """The weights to start from: those of the program, or random ones."""
+    network = trainer.network
+    return network.stored.state_dict if isinstance(network, ProgramBuilder) else trainer.initial(0)
 
 
 def _compiled_forward(module: torch.nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -192,6 +208,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     log = LogLines()
     trainer = _trainer(options, log)
     steppers = {name: Stepper(trainer, method, compiled=options.compile) for name, method in VARIANTS.items()}
+    steppers[EXPORTED] = Stepper(_exported(trainer), None, compiled=options.compile)
     difference = check(steppers["plain"])
     replayed = check_replay(trainer)
     graphs = sum(warm(stepper, slice(0, options.batch_size), options.warmup) for stepper in steppers.values())
@@ -199,7 +216,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     names = list(steppers)
     for index in range(options.rounds):
         first = (index % 4) * options.batch_size
-        for name in names[index % 3 :] + names[: index % 3]:  # no variant always follows the same other
+        turn = index % len(names)  # no variant always follows the same other
+        for name in names[turn:] + names[:turn]:
             times[name].append(steppers[name](slice(first, first + options.batch_size)))
     for stepper in steppers.values():
         assert all(bool(w.isfinite().all()) for w in stepper.weights.values())
@@ -234,6 +252,18 @@ def _trainer(options: argparse.Namespace, log: LogLines) -> Trainer:
     return Trainer(network, dataset, training, observer=log, graph_recorder=recorder)
 
 
+def _exported(trainer: Trainer) -> Trainer:
+    """A trainer of the same network as a program, with the initial weights of the other's."""
+    module, images = trainer.load(trainer.initial(0)).module.cpu(), torch.zeros(2, 3, 32, 32)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "network.pt2"
+        export_program(module, images, path)
+        archive = read_program(path)
+        weights = Weights.select([Tensor(one.name, one.dtype, np.array(one.data)) for one in archive.weights])
+    network = ProgramBuilder(StoredProgram(archive.program, weights), 0, trainer.device)
+    return replace(trainer, network=network)
+
+
 def table(options: argparse.Namespace, figures: dict[str, Any]) -> str:
     """The figures as Markdown."""
     how = "" if options.replay else ", each launch by itself"
@@ -250,6 +280,8 @@ def table(options: argparse.Namespace, figures: dict[str, Any]) -> str:
         notes.append(
             f"Replayed steps differ from run ones by {figures['replay_difference']:.1e} of the largest weight."
         )
+    ratio = figures["against_plain"][EXPORTED]
+    notes.append(f"The step of the exported network takes {ratio:.3f} times that of the built-in one (goal: 1.05).")
     if options.compile:
         notes.append(f"Graphs compiled for all networks: {figures['compiled_graphs']}.")
     notes += figures["notes"]

@@ -20,7 +20,8 @@ def test_the_benchmark_prints_a_table_and_json() -> None:
     lines: list[str] = []
     training.main(SMALL, lines.append)
     training.main([*SMALL, "--json"], lines.append)
-    assert [row.split()[1] for row in lines[0].splitlines()[4:7]] == ["plain", "cnet", "concatenated"]
+    assert [row.split()[1] for row in lines[0].splitlines()[4:8]] == [*("plain", "cnet", "concatenated", "exported")]
+    assert "The step of the exported network takes" in lines[0]
     figures = json.loads(lines[1])
     assert figures["against_plain"]["plain"] == 1
     assert figures["gradient_difference"] < 1e-4

@@ -1,0 +1,98 @@
+"""An exported network trains, and is measured, as the built-in one that it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cnet.errors import ArchitectureMismatchError, ProgramError
+from cnet.methods import METHODS
+from cnet.models.programs import StoredProgram, read_program
+from cnet.training.config import Augment
+from cnet.training.programs import export_program
+from cnet.training.programs.builder import ProgramBuilder, ProgramNetwork
+from cnet.training.stage import TrainingStage
+from cnet.training.trainer import Trainer
+from cnet.weights import Weights
+from tests.small_training import same_bits, small_trainer, small_training
+from tests.unit.cnet.training.programs.networks import CASES
+
+
+def pair(folder: Path) -> tuple[Trainer, Trainer, Weights]:
+    """A trainer of ResNet-8, one of the same network as a program, and weights."""
+    plain = small_trainer("resnet8")
+    weights = plain.initial(0)
+    export_program(plain.load(weights).module, torch.zeros(4, 1, 8, 8), folder / "net.pt2")
+    archive = read_program(folder / "net.pt2")
+    builder = ProgramBuilder(StoredProgram(archive.program, archive.weights), 0)
+    return plain, replace(plain, network=builder), weights
+
+
+def test_training_gives_the_same_bits(tmp_path: Path) -> None:
+    """With augmentation and a method."""
+    plain, program, weights = pair(tmp_path)
+    augmented = small_training(augment=Augment(flip=True, shift=1))
+    stage = TrainingStage("finetune", augmented, METHODS.create("cnet"))
+
+    trained = plain.train(weights, stage)
+
+    assert same_bits(program.train(weights, stage), trained)
+    assert not same_bits(trained, weights)
+
+
+def test_measurements_are_the_same(tmp_path: Path) -> None:
+    """Scores, curvature, measured and merged statistics."""
+    plain, program, weights = pair(tmp_path)
+    weights = plain.train(weights, TrainingStage("finetune", small_training(epochs=1)))
+
+    assert program.evaluate(weights) == plain.evaluate(weights)
+    assert np.array_equal(program.curvature(weights), plain.curvature(weights))
+    measured = program.with_batch_norm_measured(weights)
+    for one, other in zip(measured, plain.with_batch_norm_measured(weights), strict=True):
+        assert one.values() == pytest.approx(other.values(), rel=1e-5, abs=1e-6), one.name
+    assert not same_bits(measured, weights)
+    assert same_bits(program.with_batch_norm_merged(weights), plain.with_batch_norm_merged(weights))
+
+
+def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
+    """The message has the names."""
+    _, program, weights = pair(tmp_path)
+    without = Weights.select(list(weights)[1:])
+
+    with pytest.raises(ArchitectureMismatchError, match=f"1 missing: {next(iter(weights)).name}"):
+        program.evaluate(without)
+
+
+def fixed(folder: Path, batch: int) -> StoredProgram:
+    """A program of batches of a fixed size."""
+    case = CASES["batch norm and dropout"]
+    exported = torch.export.export(case.build().eval(), case.inputs(batch))
+    torch.export.save(exported, folder / "net.pt2")
+    archive = read_program(folder / "net.pt2")
+    return StoredProgram(archive.program, archive.weights)
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 9])
+def test_a_fixed_batch_takes_any_number_of_samples_in_evaluation(count: int, tmp_path: Path) -> None:
+    """The outputs are those of batches of the fixed size, the last one filled up."""
+    stored = fixed(tmp_path, 3)
+    module = ProgramBuilder(stored, 0).build().eval()
+    (images,) = CASES["batch norm and dropout"].inputs(count)
+
+    outputs = module(images)
+
+    assert isinstance(module, ProgramNetwork)
+    assert outputs.shape == (count, 5)
+    padded = torch.cat([images, images[-1:].expand(3, -1, -1, -1)])
+    expected = torch.cat([module(padded[start : start + 3]) for start in range(0, count, 3)])[:count]
+    assert torch.allclose(outputs, expected)
+
+
+def test_a_batch_of_one_is_refused(tmp_path: Path) -> None:
+    """The message says what to export instead."""
+    with pytest.raises(ProgramError, match="two or more example samples"):
+        ProgramBuilder(fixed(tmp_path, 1), 0)
