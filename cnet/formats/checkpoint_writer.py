@@ -25,12 +25,12 @@ def write_checkpoint(
     Args:
         tensors: what to write.
         path: the file, replaced where it exists.
-        format: name of the format: ``safetensors``, ``torch`` (needs PyTorch), ``npz`` (bfloat16 and float8 as the
+        format: name of the format: ``safetensors``, ``torch``, ``npz`` (bfloat16 and float8 as the
             unsigned integers of their bits, since NumPy has no such types), ``onnx``, or one of a plug-in.
         template: for ``onnx``, a file of the same network, whose graph is copied.
 
     Raises:
-        CnetError: ``unknown_format``; ``torch_missing``; ``too_large`` for the format; ``unwritable``;
+        CnetError: ``unknown_format``; ``too_large`` for the format; ``unwritable``;
             ``not_onnx`` or ``not_alike`` where the template cannot be used.
     """
     writable = writable_formats()

@@ -26,7 +26,8 @@ class ModelQuery(PointQuery):
     """Query parameters that choose a point and a format."""
 
     format: str = Field(
-        default="safetensors", description="`safetensors`, `npz` or `onnx` (its tensors without a graph)."
+        default="safetensors",
+        description="`safetensors`, `torch` (or `pt`), `npz` or `onnx` (its tensors without a graph).",
     )
 
 

@@ -63,12 +63,13 @@ def model(
         models: the cache of decoded models.
         key: id of the job, and owner.
         index: the point; None for the selected one.
-        model_format: one of ``model_formats()``.
+        model_format: one of ``model_formats()``, or ``pt``, which is ``torch``.
 
     Raises:
         UnprocessableError: (``unsupported_format``) the format is unknown, or the model is too large for it.
         ConflictError, NotFoundError, GoneError: as ``bundle``.
     """
+    model_format = "torch" if model_format == "pt" else model_format
     if model_format not in model_formats():
         raise UnprocessableError(
             f"format {model_format[:40]!r}: it is not available. Use one of: {', '.join(model_formats())}.",
@@ -78,7 +79,7 @@ def model(
     row = _point(backend, job, index)
     file, size = models.open(backend.blobs.path(row.blob), row.blob, model_format)
     headers = {
-        "Content-Disposition": attachment(f"{_stem(job, row)}.{model_format}"),
+        "Content-Disposition": attachment(f"{_stem(job, row)}.{'pt' if model_format == 'torch' else model_format}"),
         "Cache-Control": "private, no-cache",
     }
     return Download(file, size, "application/octet-stream", f'"{row.blob}-{model_format}"', headers)

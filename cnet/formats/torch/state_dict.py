@@ -1,8 +1,6 @@
-"""Weights as a PyTorch state dict, in memory and as a file."""
+"""Weights as a PyTorch state dict in memory."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import torch
 
@@ -16,12 +14,6 @@ def state_dict(weights: Weights) -> dict[str, torch.Tensor]:
     """
     own = {tensor.name: _tensor(tensor) for tensor in weights if tensor.name not in weights.copies}
     return {tensor.name: own[weights.copies.get(tensor.name, tensor.name)] for tensor in weights}
-
-
-def save_state_dict(weights: Weights, path: Path) -> None:
-    """Write a file that ``torch.load(path, weights_only=True)`` reads. The same weights give the same bytes."""
-    with path.open("wb") as file:  # given a path, torch.save would write its name into the archive
-        torch.save(state_dict(weights), file)
 
 
 def _tensor(tensor: Tensor) -> torch.Tensor:

@@ -5,25 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from cnet.errors import CnetError
 from cnet.formats.checkpoint_format import FORMATS, CheckpointFormat
 from cnet.formats.parsing.contents import CheckpointContents
 from cnet.formats.parsing.mapped_file import Limits, MappedFile
 from cnet.formats.parsing.zip_archive import ZipArchive, is_zip
 from cnet.formats.torch.legacy_file import read_torch_legacy
+from cnet.formats.torch.writer import write_torch
 from cnet.formats.torch.zip_file import read_torch_zip
 from cnet.formats.writing import TensorsToWrite
 
 
 @FORMATS.register("torch")
 class Torch(CheckpointFormat):
-    """PyTorch's own format, of all releases since 0.2. Writing needs PyTorch, reading does not."""
+    """PyTorch's own format, of all releases since 0.2. Neither reading nor writing needs PyTorch."""
 
     summary: ClassVar[str] = "PyTorch's torch.save: a state dict, alone or within the dict of a training script."
     source: ClassVar[str] = "https://docs.pytorch.org/docs/stable/notes/serialization.html"
     suffixes: ClassVar[tuple[str, ...]] = (".pt", ".pth")
     writable: ClassVar[bool] = True
-    writing_needs: ClassVar[str | None] = "torch"
 
     name: Literal["torch"] = "torch"
 
@@ -38,20 +37,6 @@ class Torch(CheckpointFormat):
         return read_torch_legacy(file, limits)
 
     def write(self, path: Path, tensors: TensorsToWrite, template: Path | None = None) -> None:
-        """Write a state dict that ``torch.load(weights_only=True)`` reads.
-
-        Raises:
-            CnetError: ``torch_missing``.
-        """
+        """Write a state dict that ``torch.load(weights_only=True)`` reads."""
         del template
-        try:
-            from cnet.formats.torch.state_dict import save_state_dict
-        except ModuleNotFoundError as error:
-            if error.name != "torch":
-                raise
-            raise CnetError(
-                "format 'torch': it can only be written where PyTorch is installed. "
-                "Install cnet with the extra 'train', or write safetensors.",
-                code="torch_missing",
-            ) from error
-        save_state_dict(tensors.weights(), path)
+        write_torch(path, tensors)

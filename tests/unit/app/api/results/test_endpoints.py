@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load
 
 from app.api.http.errors import UnprocessableError
@@ -139,6 +140,16 @@ def test_model_as_npz_and_in_parts(bench: Bench) -> None:
     assert bench.client.head(url).headers["content-length"] == str(len(whole.content))
 
 
+@pytest.mark.parametrize("name", ["torch", "pt"])
+def test_model_for_pytorch(bench: Bench, name: str) -> None:
+    """Report J: a state dict that ``torch.load`` reads, under both names, written without PyTorch."""
+    answer = bench.client.get(f"/v1/jobs/{done(bench).id}/model?format={name}")
+
+    state = torch.load(io.BytesIO(answer.content), weights_only=True)
+    assert state["weight"].tolist() == [[-1.5, 0.0], [0.0, 1.5]]
+    assert answer.headers["content-disposition"].endswith('.pt"')
+
+
 def test_model_as_onnx(bench: Bench) -> None:
     """The ONNX file that the library writes."""
     job = done(bench)
@@ -196,13 +207,13 @@ def test_two_requests_at_once_both_get_the_whole_model(bench: Bench, tmp_path: P
     assert [path.name for path in (tmp_path / "scratch").rglob("*")] == ["models", "digest.safetensors"]
 
 
-@pytest.mark.parametrize("model_format", ["torch", "exe", "../x"])
+@pytest.mark.parametrize("model_format", ["hf_sharded", "exe", "../x"])
 def test_model_in_another_format(bench: Bench, model_format: str) -> None:
     """The error lists the available formats."""
     job = done(bench)
     answer = bench.client.get(f"/v1/jobs/{job.id}/model", params={"format": model_format})
     problem = check_problem(answer, 422, "unsupported_format")
-    assert "npz, onnx, safetensors" in problem["detail"]
+    assert "npz, onnx, safetensors, torch" in problem["detail"]
 
 
 def test_metrics(bench: Bench) -> None:
