@@ -12,7 +12,7 @@ import numpy as np
 from cnet.bundle import open_bundle, write_bundle
 from cnet.bundle.unpack import unpack
 from cnet.coding import ENCODERS
-from cnet.pipeline.compress_file import compress_file
+from cnet.pipeline.local.compress_file import compress_file
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
 from cnet.spec import JobSpec

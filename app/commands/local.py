@@ -76,7 +76,7 @@ def compress(
     """
     from app.console.progress import ProgressBar
     from cnet.models.programs import is_program
-    from cnet.pipeline.compress_file import compress_file
+    from cnet.pipeline.local.compress_file import compress_file
     from cnet.spec import JobSpec
 
     for path in filter(None, (file, Path(program) if program else None)):
@@ -95,7 +95,7 @@ def compress(
 
 def _read_checkpoint(file: Path, job: JobSpec, weights_key: str | None, bar: ProgressBar) -> Checkpoint:
     """The checkpoint; the user is told which entry holds the weights, where that was left open."""
-    from cnet.pipeline.compress_file import read_source
+    from cnet.pipeline.local.compress_file import read_source
 
     checkpoint = read_source(file, job, weights_key)
     if checkpoint.weights_key is not None and weights_key is None:

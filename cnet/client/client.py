@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 import httpx2
@@ -24,6 +24,11 @@ from cnet.client.download import download_file
 from cnet.client.errors import ApiError, UnreachableError, WaitTimeoutError
 from cnet.client.transport import Call, Transport, retryable
 from cnet.files import file_sha256, read_chunks
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from cnet.pipeline.local.compress_module import CompressedModule, Data
 
 FINAL = frozenset({"succeeded", "failed", "cancelled", "timed_out"})
 """The statuses of a job that has ended."""
@@ -91,6 +96,36 @@ class Client:
     def programs(self, *, limit: int = 50) -> list[dict[str, Any]]:
         """The newest ``limit`` programs, the newest first."""
         return self._list("/v1/programs", {}, limit)
+
+    def compress(  # noqa: PLR0913 - as cnet.compress
+        self,
+        module: nn.Module,
+        data: Data | None = None,
+        *,
+        spec: Mapping[str, Any] | None = None,
+        task: str = "classification",
+        output: int | None = None,
+        example_inputs: Sequence[Tensor] | Tensor | None = None,
+        out: str | Path | None = None,
+        timeout: float | None = None,
+    ) -> CompressedModule:
+        """Compress a module on the server and load the result into it: export, upload, submit, wait, download.
+
+        The arguments are those of ``cnet.compress`` (``example_inputs``: tensors of any shape whose first axis counts
+        samples); ``timeout`` is how many seconds to wait for the job. Imports PyTorch.
+
+        Raises:
+            ProgramError: the module cannot be exported.
+            ClientError: the job did not succeed, with its code and its words.
+            WaitTimeoutError: it has not ended in time. It goes on.
+            OSError: a file cannot be written.
+        """
+        from cnet.client.compress_module import compress_module
+        from cnet.pipeline.local.compress_module import exported_job
+
+        exported = exported_job(module, data, spec or {}, task=task, output=output, example_inputs=example_inputs)
+        with exported as job:
+            return compress_module(self, module, job, Path(out) if out is not None else None, timeout)
 
     def delete_program(self, program_id: str) -> None:
         """Delete a program. Raises ApiError (409) while a job needs it."""

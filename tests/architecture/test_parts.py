@@ -67,9 +67,9 @@ def test_a_part_lives_in_its_folder() -> None:
 def test_the_public_names_of_the_library() -> None:
     """What ``from cnet import *`` gives is a promise."""
     expected = {
-        *("Bundle", "open_bundle"),
+        *("Bundle", "compress", "export_program", "open_bundle"),
         *("ArchitectureMismatchError", "BundleError", "CheckpointError", "CnetError", "ConstraintNotMetError"),
-        *("DatasetError", "SpecError", "StoppedError", "TrainingError"),
+        *("DatasetError", "ProgramError", "SpecError", "StoppedError", "TrainingError"),
     }
 
     assert set(cnet.__all__) == expected

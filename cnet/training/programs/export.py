@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 from torch.utils._pytree import tree_leaves
 
+from cnet.data import Dataset
 from cnet.errors import ProgramError
 from cnet.files import atomic_path
 from cnet.models.programs import Program, read_program
@@ -228,6 +229,16 @@ def _proven(
                 "inputs and parameters only, and export again.",
             )
     return archive.program
+
+
+def example_inputs_of(dataset: Dataset, count: int = 4) -> tuple[Tensor, ...]:
+    """The first ``count`` training samples of each input, as a job feeds them to a network: uint8 scaled to 0..1."""
+    found = []
+    for values in dataset.train.inputs.values():
+        tensor = torch.from_numpy(np.array(values[:count]))
+        tensor = tensor.float() / 255 if tensor.dtype == torch.uint8 else tensor
+        found.append(tensor.float() if tensor.is_floating_point() else tensor.long())
+    return tuple(found)
 
 
 def flat_tensors(outputs: Any) -> list[Tensor]:

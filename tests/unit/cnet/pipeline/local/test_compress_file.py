@@ -15,7 +15,7 @@ from cnet.bundle.unpack import unpack
 from cnet.errors import ConstraintNotMetError, DatasetError
 from cnet.formats import read_checkpoint, write_checkpoint
 from cnet.formats.canonical_file import write_canonical
-from cnet.pipeline.compress_file import compress_file, load_dataset
+from cnet.pipeline.local.compress_file import compress_file, load_dataset
 from tests.unit.cnet.pipeline.small_jobs import blobs, random_weights, training_spec, weights_spec
 
 

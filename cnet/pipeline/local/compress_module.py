@@ -1,0 +1,158 @@
+"""Compress a PyTorch module in one call: export it, compress the program, load the result back into the module."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cnet.bundle import open_bundle
+from cnet.errors import SpecError
+from cnet.pipeline.inputs import RunObserver
+from cnet.pipeline.local.compress_file import compress_file, load_dataset
+from cnet.results.report import metrics
+from cnet.spec import JobSpec
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+Data = str | Path | Mapping[str, Any] | tuple[Any, Any]
+"""A data set: a built-in name, the path of a file, arrays by the names of an npz file, or inputs and targets."""
+
+
+@dataclass(frozen=True)
+class CompressedModule:
+    """What compressing a module gave. The module itself has the weights of the selected point already.
+
+    Attributes:
+        report: ``baseline``, ``points`` and the index of the ``selected`` one, as the HTTP API gives them.
+        bundle: the file of the selected point; None where none was asked for.
+        warnings: sentences on what the export does not carry.
+    """
+
+    report: dict[str, Any]
+    bundle: Path | None
+    warnings: tuple[str, ...]
+
+    @property
+    def point(self) -> dict[str, Any]:
+        """The numbers of the selected point."""
+        found: dict[str, Any] = self.report["points"][self.report["selected"]]
+        return found
+
+
+@dataclass(frozen=True)
+class ExportedJob:
+    """A module as the files of a job.
+
+    Attributes:
+        program: the archive.
+        spec: the job's specification as JSON, with paths of files in place of ids.
+        folder: a folder for further files, removed after use.
+        warnings: sentences on what the export does not carry.
+    """
+
+    program: Path
+    spec: dict[str, Any]
+    folder: Path
+    warnings: tuple[str, ...]
+
+
+def compress(  # noqa: PLR0913 - the module, its data, and options that most callers leave out
+    module: nn.Module,
+    data: Data | None = None,
+    *,
+    spec: Mapping[str, Any] | None = None,
+    task: str = "classification",
+    output: int | None = None,
+    example_inputs: Sequence[Tensor] | Tensor | None = None,
+    out: str | Path | None = None,
+    observer: RunObserver | None = None,
+) -> CompressedModule:
+    """Compress a module on this machine and load the result into it.
+
+    Args:
+        module: any module that ``cnet.export_program`` can export. Where the call fails it is left as it was.
+        data: what to train and evaluate with: a built-in name, the path of a file, arrays by the names of an npz file
+            (``{"x_train": ..., ...}``), or inputs and targets, arrays or tensors of shape (n, ...). None: the weights
+            are compressed without any data.
+        spec: the other fields of a job specification, such as ``{"prune": {"name": "magnitude", "sparsity": 0.9}}``.
+        task: what the module learns: ``classification``, ``regression``, ``distill`` or ``ctc``.
+        output: number of the output that is used; None: the only one that fits.
+        example_inputs: a tensor for each argument of ``forward``, of any shape whose first axis counts samples, two or
+            more; None: the first samples of ``data``, uint8 scaled to 0..1.
+        out: where to write the bundle; None: it is not kept.
+        observer: receives progress and log.
+
+    Raises:
+        ProgramError: the module cannot be exported.
+        CnetError: as ``cnet.pipeline.run``.
+        OSError: a file cannot be written.
+    """
+    with exported_job(module, data, spec or {}, task=task, output=output, example_inputs=example_inputs) as job:
+        bundle = Path(out) if out is not None else job.folder / "bundle.npz"
+        outcome = compress_file(None, JobSpec.parse(job.spec), bundle, observer)
+        load_bundle(module, bundle)
+        report = metrics(outcome.baseline, outcome.points, outcome.selected)
+        return CompressedModule(report, Path(out) if out is not None else None, job.warnings)
+
+
+@contextmanager
+def exported_job(
+    module: nn.Module,
+    data: Data | None,
+    spec: Mapping[str, Any],
+    *,
+    task: str,
+    output: int | None,
+    example_inputs: Sequence[Tensor] | Tensor | None,
+) -> Iterator[ExportedJob]:
+    """Write a module, and its data where they are in memory, to files of a temporary folder.
+
+    The arguments are those of ``compress``; ``example_inputs`` are tensors of any shape, samples along the first axis.
+
+    Raises:
+        ProgramError, DatasetError: the module cannot be exported, the data cannot be used.
+        SpecError: ``spec`` names an architecture, a checkpoint or a data set, or there are no example inputs.
+    """
+    from cnet.training.programs import example_inputs_of, export_program
+
+    taken = sorted({"architecture", "checkpoint", "dataset"} & set(spec))
+    if taken:
+        raise SpecError(f"spec: it names {', '.join(taken)}, which the arguments give. Leave that out of the spec.")
+    with tempfile.TemporaryDirectory(prefix="cnet-") as name:
+        folder = Path(name)
+        dataset = _dataset_file(data, folder) if data is not None else None
+        if example_inputs is None:
+            if dataset is None:
+                raise SpecError("example_inputs: without data they are needed. Give a batch for each input of forward.")
+            example_inputs = example_inputs_of(load_dataset(dataset))
+        exported = export_program(module, example_inputs, folder / "program.pt2")
+        architecture = {"program": str(folder / "program.pt2"), "task": task, "output": output}
+        document = {**spec, "architecture": architecture, "dataset": dataset}
+        yield ExportedJob(folder / "program.pt2", document, folder, exported.warnings)
+
+
+def load_bundle(module: nn.Module, bundle: Path) -> None:
+    """Load the decoded tensors of a bundle into a module, strictly: all of its tensors and no others."""
+    module.load_state_dict(open_bundle(bundle).state_dict(), strict=True)
+
+
+def _dataset_file(data: Data, folder: Path) -> str:
+    """The name or path of a data set; arrays are written to a file."""
+    if isinstance(data, str | Path):
+        return str(data)
+    arrays = dict(zip(("x", "y"), data, strict=True)) if isinstance(data, tuple) else dict(data)
+    path = folder / "data.npz"
+    np.savez(path, **{name: _array(values) for name, values in arrays.items()})  # type: ignore[arg-type] # names are any
+    return str(path)
+
+
+def _array(values: Any) -> np.ndarray[Any, Any]:
+    """An array of any shape from an array, a list or a tensor on any device."""
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)

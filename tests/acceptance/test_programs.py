@@ -1,0 +1,83 @@
+"""A user's own network from its module to the weights that load back, through HTTP, the client and the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx2
+import pytest
+import torch
+from safetensors.torch import load
+
+import cnet
+from cnet.client import ApiError, Client, ClientError
+from tests.acceptance.service import Up
+from tests.acceptance.service import cnet as command
+from tests.small_program import small_network, small_program
+
+SPEC = {"prune": {"name": "magnitude", "sparsity": 0.5}, "quantize": {"name": "kmeans", "clusters": 16}}
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """The file of a program."""
+    path = tmp_path / "net.pt2"
+    path.write_bytes(small_program())
+    return path
+
+
+def test_a_program_is_compressed_by_its_id(service: Up, client: Client, program: Path) -> None:
+    """Uploaded by an ordinary form, submitted, downloaded decoded, and loaded strictly."""
+    with program.open("rb") as file:
+        answer = httpx2.post(f"{service.url}/v1/programs", files={"file": ("net.pt2", file)})
+    made = answer.json()
+    assert (answer.status_code, made["trainable"], made["train_graph"]) == (201, True, True)
+    job = client.submit({**SPEC, "architecture": {"program": made["id"]}})
+    with pytest.raises(ApiError, match="needs it"):
+        client.delete_program(made["id"])
+    assert client.wait(job["id"], timeout=120)["status"] == "succeeded", client.logs(job["id"])
+    model = httpx2.get(f"{service.url}/v1/jobs/{job['id']}/model", params={"format": "safetensors"}, timeout=60)
+    assert model.status_code == 200, model.text
+    small_network().load_state_dict(load(model.content), strict=True)
+    client.delete_program(made["id"])
+    assert client.programs() == []
+
+
+def test_the_command_and_the_service_make_the_same_bundle(service: Up, program: Path, tmp_path: Path) -> None:
+    """Compressed here, and submitted with the file of the program."""
+    options = ("--program", str(program), "--sparsity", "0.5", "--clusters", "16")
+    here = command("compress", *options, "-o", tmp_path / "here.npz")
+    there = command("submit", *options, "--wait", "--json", CNET_SERVER=service.url)
+    assert (here.returncode, there.returncode) == (0, 0), here.stderr + there.stderr
+    job = json.loads(there.stdout)["id"]
+    assert command("download", job, "-o", tmp_path / "there.npz", CNET_SERVER=service.url).returncode == 0
+    assert (tmp_path / "here.npz").read_bytes() == (tmp_path / "there.npz").read_bytes()
+
+
+def test_the_commands_for_programs(service: Up, program: Path, tmp_path: Path) -> None:
+    """Add, list, show, remove; a file that is refused."""
+    added = command("programs", "add", program, CNET_SERVER=service.url)
+    assert added.returncode == 0, added.stderr
+    program_id = added.stdout.strip()
+    assert program_id in command("programs", "list", CNET_SERVER=service.url).stdout
+    assert "aten.conv2d.default" in command("programs", "show", program_id, CNET_SERVER=service.url).stdout
+    assert command("programs", "rm", program_id, CNET_SERVER=service.url).returncode == 0
+    gone = command("programs", "show", program_id, "--json", CNET_SERVER=service.url)
+    assert (gone.returncode, json.loads(gone.stdout)["code"]) == (1, "not_found")
+    (tmp_path / "bad.pt2").write_bytes(b"no archive")
+    refused = command("programs", "add", tmp_path / "bad.pt2", "--json", CNET_SERVER=service.url)
+    assert (refused.returncode, json.loads(refused.stdout)["code"]) == (1, "not_a_program")
+
+
+def test_a_module_is_compressed_by_one_call(client: Client, tmp_path: Path) -> None:
+    """Export, upload, job, download, strict load; a job that fails says why and changes nothing."""
+    module = small_network()
+    examples = torch.rand(4, 1, 8, 8)
+    result = client.compress(module, spec=SPEC, example_inputs=examples, out=tmp_path / "out.npz", timeout=120)
+    assert result.point["sparsity"] == pytest.approx(0.5, abs=0.01)
+    for name, tensor in cnet.open_bundle(tmp_path / "out.npz").state_dict().items():
+        assert torch.equal(module.state_dict()[name], tensor)
+    with pytest.raises(ClientError) as caught:
+        client.compress(module, spec={**SPEC, "target": {"max_bytes": 1}}, example_inputs=examples, timeout=120)
+    assert caught.value.code == "constraint_not_met"
