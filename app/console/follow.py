@@ -67,8 +67,10 @@ def _show(event: dict[str, Any], bar: ProgressBar) -> None:
 
 
 def _point(point: dict[str, Any]) -> str:
-    accuracy = point.get("accuracy")
+    metric, accuracy = point.get("metric"), point.get("accuracy")
     shown = "" if accuracy is None else f", accuracy {accuracy:.2f} %"
+    if metric is not None and metric["name"] != "accuracy":
+        shown = f", {metric['name']} {metric['value']:.4g} {metric['unit']}".rstrip()
     return (
         f"point {point['index']}: sparsity {point['sparsity']:.4f}, clusters {point['clusters'] or '-'}:"
         f" {point['ratio']:.2f} times smaller{shown}"

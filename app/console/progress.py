@@ -13,7 +13,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from app.console.output import note
 
 if TYPE_CHECKING:
-    from cnet.results.points import BaselineResult, Point
+    from cnet.results.baseline import score_text
+from cnet.results.points import BaselineResult, Point
 
 _SHORT_PHASES = frozenset({"load", "prune", "quantize", "encode", "evaluate", "publish"})
 """Short phases, which get no line of their own in a file."""
@@ -76,17 +77,16 @@ class ProgressBar:
         return False
 
     def baseline(self, result: BaselineResult) -> None:
-        """Print the size and accuracy of the network before compression."""
-        accuracy = "" if result.accuracy is None else f", accuracy {result.accuracy:.2f} %"
-        self.print_line(f"baseline: {result.parameters:,} parameters, {result.npz_bytes:,} bytes as npz{accuracy}")
+        """Print the size and score of the network before compression."""
+        score = score_text(result)
+        self.print_line(f"baseline: {result.parameters:,} parameters, {result.npz_bytes:,} bytes as npz{score}")
 
     def point(self, point: Point, bundle: Path) -> None:
         """Print the numbers of a finished point."""
         del bundle
-        accuracy = "" if point.accuracy is None else f", accuracy {point.accuracy:.2f} %"
         self.print_line(
             f"point {point.index}: sparsity {point.sparsity:.4f}, clusters {point.clusters or '-'}:"
-            f" {point.ratio:.2f} times smaller{accuracy}"
+            f" {point.ratio:.2f} times smaller{score_text(point)}"
         )
 
     def print_line(self, text: str) -> None:

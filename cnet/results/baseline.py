@@ -35,6 +35,13 @@ class TaskScore:
         metadata=_score("", "Whether a better network has a larger value.", lambda m: m.higher_is_better)
     )
 
+    @property
+    def text(self) -> str:
+        """Name, value and unit, such as ``accuracy 97.50 %`` or ``mse 0.0123``; the value on the test split."""
+        if self.unit == "percent":
+            return f"{self.name} {self.value:.2f} %"
+        return f"{self.name} {self.value:.4g} {self.unit}".rstrip()
+
 
 @dataclass(frozen=True)
 class BaselineResult:
@@ -139,6 +146,13 @@ def quality_of(result: HasScore) -> float | None:
         return result.accuracy if result.accuracy_validation is None else result.accuracy_validation
     chosen = result.metric.value if result.metric.validation is None else result.metric.validation
     return chosen if result.metric.higher_is_better else -chosen
+
+
+def score_text(result: HasScore) -> str:
+    """The score of a network, such as ``, accuracy 97.50 %``, to end a line with; empty where nothing was measured."""
+    if result.metric is not None:
+        return f", {result.metric.text}"
+    return "" if result.accuracy is None else f", accuracy {result.accuracy:.2f} %"
 
 
 def with_metric(members: dict[str, Any]) -> dict[str, Any]:

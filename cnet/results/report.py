@@ -19,11 +19,13 @@ _SELECTED = "selected"
 def table(baseline: BaselineResult, points: Sequence[Point], selected: int | None = None) -> str:
     """The outcome as fixed-width text: the baseline, then one row for each point.
 
-    ``>`` marks the selected point; sizes are bytes; ``-`` is a number that does not exist.
+    The column of the accuracy holds the metric of another task, under its name. ``>`` marks the selected point; sizes
+    are bytes; ``-`` is a number that does not exist.
     """
     columns = [path for path in _columns(_class_of(points)) if path[-1].metric.heading]
-    headings = ["", *(path[-1].metric.heading for path in columns)]
-    known = {"index": "baseline", "accuracy": _cell(columns, "accuracy", baseline.accuracy), "ratio": "1.00"}
+    score = "accuracy" if baseline.metric is None else baseline.metric.name
+    headings = ["", *(score if _name(path) == "accuracy" else path[-1].metric.heading for path in columns)]
+    known = {"index": "baseline", "accuracy": _score(columns, baseline), "ratio": "1.00"}
     known["bytes_total"] = f"{baseline.npz_bytes:,}"
     first = ["", *(known.get(_name(path), "") for path in columns)]
     rows = [headings, first, *(_row(point, columns, selected) for point in points)]
@@ -94,5 +96,15 @@ def _cell(columns: Sequence[_Path], name: str, value: Any) -> str:
 
 def _row(point: Point, columns: Sequence[_Path], selected: int | None) -> list[str]:
     document = point.to_json()
-    values = [(path[-1].metric, _value(document, path)) for path in columns]
-    return [">" if point.index == selected else "", *("-" if value is None else m.cell(value) for m, value in values)]
+    cells = [
+        _score(columns, point) if _name(path) == "accuracy" else _cell(columns, _name(path), _value(document, path))
+        for path in columns
+    ]
+    return [">" if point.index == selected else "", *cells]
+
+
+def _score(columns: Sequence[_Path], result: BaselineResult | Point) -> str:
+    """The number by which networks of the task are compared, under whose name its column stands."""
+    if result.metric is None:
+        return _cell(columns, "accuracy", result.accuracy)
+    return result.metric.text.removeprefix(f"{result.metric.name} ")

@@ -8,6 +8,7 @@ from typing import Any
 
 from app.core.blobs import BlobStore
 from app.core.jobs import Job, PointRow
+from cnet.results.baseline import score_text
 from cnet.results.points import BaselineResult, Point
 from worker.run.job_log import JobLog
 from worker.run.reporter import JobReporter, StopFlag
@@ -55,9 +56,8 @@ class JobObserver:
         self._reporter.add_event("log", message)
 
     def baseline(self, result: BaselineResult) -> None:
-        """Record the size and accuracy of the network before compression."""
-        accuracy = "" if result.accuracy is None else f", accuracy {result.accuracy:.2f} %"
-        self._job_log.write(f"baseline: {result.npz_bytes} bytes as npz{accuracy}")
+        """Record the size and score of the network before compression."""
+        self._job_log.write(f"baseline: {result.npz_bytes} bytes as npz{score_text(result)}")
         self._reporter.set_columns(baseline=result.to_json())
 
     def point(self, point: Point, bundle: Path) -> None:
@@ -66,11 +66,10 @@ class JobObserver:
         metrics = point.to_metrics()
         layers = metrics.pop("layers")
         self._reporter.put_point(PointRow(point.index, metrics, layers, digest))
-        accuracy = "" if point.accuracy is None else f", accuracy {point.accuracy:.2f} %"
         clusters = "no clusters" if point.clusters is None else f"{point.clusters} clusters"
         self._job_log.write(
             f"point {point.index}: sparsity {point.sparsity:.4f}, {clusters}: {point.bytes.total} bytes,"
-            f" ratio {point.ratio:.2f}{accuracy}"
+            f" ratio {point.ratio:.2f}{score_text(point)}"
         )
 
     def should_stop(self) -> bool:

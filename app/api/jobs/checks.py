@@ -170,13 +170,20 @@ def _check_finite(checked: CheckedSpec) -> None:
             )
 
 
+_NO_VALIDATION = (
+    "validation: it is 0, so the job's choices (search, target, selected point) are made on the test data, and their "
+    "scores are better than those of new data. Set it to a share of the training data, such as 0.1."
+)
+
+
 def warnings(checked: CheckedSpec) -> list[str]:
     """What the user should know before running the job: each says what is wrong and what to do."""
     selection = _selection(checked.spec)
+    about_data = [_NO_VALIDATION] if checked.spec.trains and checked.spec.validation == 0 else []
     if not _compressible(checked):
         unchanged = "compressible: no tensor is selected, so the bundle would store everything unchanged. "
-        return [unchanged + "Add patterns of names to compressible.include."]
-    return [
+        return [*about_data, unchanged + "Add patterns of names to compressible.include."]
+    return about_data + [
         f"compressible: the pattern {pattern!r} matches no tensor. Correct or remove it."
         for pattern in (*selection.include, *selection.exclude)
         if not any(fnmatchcase(tensor.name, pattern) for tensor in checked.tensors)

@@ -7,6 +7,7 @@ import io
 import json
 from dataclasses import replace
 
+from cnet.results.baseline import TaskScore, score_text
 from cnet.results.report import csv_columns, metrics, metrics_csv, table
 from tests.unit.cnet.points_at_hand import a_baseline, a_point
 
@@ -67,3 +68,18 @@ def test_csv_has_one_row_a_point_and_crlf() -> None:
     assert [row["bytes_total"] for row in rows] == ["1500", "500"]
     assert [row["selected"] for row in rows] == ["false", "true"]
     assert rows[1]["clusters"] == ""
+
+
+def test_the_table_shows_the_metric_of_another_task() -> None:
+    """Its name is the heading of the column that usually has the accuracy."""
+    score = TaskScore("mse", "", 0.012345, None, higher_is_better=False)
+    baseline, point = replace(a_baseline(None), metric=score), replace(a_point(0, 500), metric=score)
+
+    heading, first, second = table(baseline, [point]).splitlines()
+
+    assert "mse" in heading.split()
+    assert "accuracy" not in heading
+    assert "0.01235" in first.split()
+    assert "0.01235" in second.split()
+    assert score_text(point) == ", mse 0.01235"
+    assert score_text(a_point(0, 500, 88.0)) == ", accuracy 88.00 %"
