@@ -45,7 +45,7 @@ _DESCRIPTION = (
 )
 _TAGS = [
     {"name": "checkpoints", "description": "The weights of trained models."},
-    {"name": "datasets", "description": "Labelled images to train on and to measure accuracy with."},
+    {"name": "datasets", "description": "Samples to train on and to measure accuracy with."},
     {"name": "programs", "description": "The architectures of your own networks, exported by `torch.export`."},
     {"name": "jobs", "description": "Compressing a checkpoint: submit a job, follow it, cancel it."},
     {"name": "results", "description": "What a job made: points, bundles, decoded models, metrics."},

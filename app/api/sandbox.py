@@ -71,7 +71,7 @@ class Sandbox:
         return CheckpointManifest.from_json(self._run(request))
 
     def dataset(self, source: Path, target_dir: Path) -> DatasetManifest:
-        """Read an npz data set and write its canonical form to ``target_dir / "dataset.safetensors"``.
+        """Read a data set and write its canonical form to ``target_dir / "dataset.safetensors"``.
 
         Raises:
             DatasetError: with one of the contract's refusal codes.

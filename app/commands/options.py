@@ -35,7 +35,7 @@ Assignments = Annotated[
 Method = Annotated[str | None, typer.Option("--method", metavar="NAME", help="What training adds to the loss.")]
 Dataset = Annotated[
     str | None,
-    typer.Option("--dataset", metavar="NAME|FILE", help="Data set to train on: a built-in one, or an npz file."),
+    typer.Option("--dataset", metavar="NAME|FILE", help="Data set: a built-in one, or a file (npz, CSV, archive)."),
 ]
 Architecture = Annotated[
     str | None, typer.Option("--architecture", metavar="NAME", help="The network's architecture; needs --dataset.")

@@ -30,9 +30,10 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"], responses=PROBLEMS,
 async def create(
     request: Request, query: Annotated[UploadQuery, Query()], backend: BackendDep, owner: OwnerDep
 ) -> Response:
-    """Send an npz file with the arrays `x_train`, `y_train`, `x_test` and `y_test`, or with `x` and `y`.
+    """Send a file of one of the catalogue's `dataset_formats`: npz, CSV, IDX, CIFAR or folders of images.
 
-    Of `x` and `y` a random fifth is used for testing.
+    The format is recognized by the bytes of the file. Archives are zip or tar, with gzip or without. Where there is no
+    test set, a random fifth of the samples is used for testing, and a warning says so.
     """
     return await accept_upload(request, backend, owner, query, service.upload_reader(backend), _created)
 

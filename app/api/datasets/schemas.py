@@ -32,7 +32,9 @@ class Dataset(BaseModel):
     id: str = Field(description="Id of the data set, `ds_...`.")
     filename: str | None = Field(description="Name of the uploaded file; null where the client sent none.")
     format: str = Field(description="Name of the file format, one of `dataset_formats` in the catalogue.")
-    splits: dict[str, int] = Field(description="Number of samples in `train` and in `test`.")
+    splits: dict[str, int] = Field(
+        description="Number of samples in `train`, `test` and, if the file has it, `validation`."
+    )
     input_shape: tuple[int, ...] = Field(
         description="Shape of one sample of the first input; of an image, channels, height and width."
     )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from cnet.data import DATASETS
 from tests.api_bench import Bench, add_job, npz, small_dataset
 from tests.unit.app.api.http.test_problems import check_problem
+from tests.unit.cnet.data.formats.archives import packed, split_images
 
 
 def test_upload_and_read_back(bench: Bench) -> None:
@@ -17,6 +21,24 @@ def test_upload_and_read_back(bench: Bench) -> None:
     assert (made["input_shape"], made["classes"], made["dtype"], made["format"]) == ([1, 8, 8], 10, "uint8", "npz")
     assert bench.client.get(f"/v1/datasets/{made['id']}").json() == made
     assert bench.client.get("/v1/datasets").json()["data"] == [made]
+
+
+def test_a_table_is_read(bench: Bench) -> None:
+    """Its name does not matter; warnings tell how it was understood."""
+    table = "\n".join(f"{number},0.5,{number % 2}" for number in range(10)).encode()
+    made = bench.client.post("/v1/datasets?filename=d.txt", content=gzip.compress(table)).json()
+    assert (made["format"], made["splits"], made["input_shape"]) == ("csv", {"train": 8, "test": 2}, [2])
+    assert [warning["code"] for warning in made["warnings"]] == ["target_column", "split_made"]
+
+
+def test_images_are_read_within_the_limits_of_the_sandbox(bench: Bench, tmp_path: Path) -> None:
+    """Pillow is imported there; layout and names of classes are shown."""
+    pytest.importorskip("PIL")
+    made = bench.client.post("/v1/datasets", content=packed(tmp_path, split_images(), "tar.gz").read_bytes()).json()
+    assert (made["format"], made["class_names"], made["layout"]) == ("image_folder", ["cat", "dog"], None)
+    assert made["inputs"] == [{"name": "x", "shape": [1, 4, 6], "dtype": "uint8"}]
+    bad = packed(tmp_path, {**split_images(), "../x.png": b""}).read_bytes()
+    check_problem(bench.client.post("/v1/datasets", content=bad), 422, "unsafe_archive")
 
 
 def test_a_set_without_test_data_is_split_with_a_warning(bench: Bench) -> None:

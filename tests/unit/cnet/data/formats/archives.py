@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,3 +40,22 @@ def refusal(path: Path, limits: Limits = DEFAULT_LIMITS) -> DatasetError:
     with pytest.raises(DatasetError) as refused:
         read_dataset_file(path, limits)
     return refused.value
+
+
+def picture(value: int = 7, form: str = "PNG", mode: str = "L", size: tuple[int, int] = (6, 4)) -> bytes:
+    """An image of one brightness."""
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.new("L", size, value).convert(mode).save(stream, form)
+    return stream.getvalue()
+
+
+def folders(*names: str) -> dict[str, bytes]:
+    """Images whose brightness is their number."""
+    return {name: picture(number) for number, name in enumerate(names)}
+
+
+def split_images() -> dict[str, bytes]:
+    """Images of two classes, of which one is in the test set. Needs Pillow, as ``picture`` does."""
+    return folders("train/cat/0.png", "train/dog/1.png", "train/cat/2.PNG", "test/dog/3.png")

@@ -16,21 +16,9 @@ from cnet.data.dataset_reader import UploadedDataset, read_dataset_file
 from cnet.errors import DatasetError
 from cnet.formats import Limits
 from tests.fuzzing import fuzzed
-from tests.unit.cnet.data.formats.archives import KINDS, Kind, packed, refusal
+from tests.unit.cnet.data.formats.archives import KINDS, Kind, folders, packed, picture, refusal, split_images
 
 Image = pytest.importorskip("PIL.Image")
-
-
-def picture(value: int = 7, form: str = "PNG", mode: str = "L", size: tuple[int, int] = (6, 4)) -> bytes:
-    """An image of one brightness."""
-    stream = io.BytesIO()
-    Image.new("L", size, value).convert(mode).save(stream, form)
-    return stream.getvalue()
-
-
-def folders(*names: str) -> dict[str, bytes]:
-    """Images whose brightness is their number."""
-    return {name: picture(number) for number, name in enumerate(names)}
 
 
 def codes(uploaded: UploadedDataset) -> list[str]:
@@ -38,14 +26,11 @@ def codes(uploaded: UploadedDataset) -> list[str]:
     return [warning.code for warning in uploaded.warnings]
 
 
-SPLIT = folders("train/cat/0.png", "train/dog/1.png", "train/cat/2.PNG", "test/dog/3.png")
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("around", ["", "my data/"])
 def test_splits_and_classes_are_found(tmp_path: Path, kind: Kind, around: str) -> None:
     """In each kind of archive, with a folder around all or not."""
-    uploaded = read_dataset_file(packed(tmp_path, {around + name: data for name, data in SPLIT.items()}, kind))
+    uploaded = read_dataset_file(packed(tmp_path, {around + name: data for name, data in split_images().items()}, kind))
     train, test = uploaded.dataset.train, uploaded.dataset.test
 
     assert (uploaded.format, uploaded.class_names, uploaded.warnings) == ("image_folder", ("cat", "dog"), ())
@@ -90,8 +75,8 @@ def test_other_layouts_of_image_folders_are_read(
 def test_other_files_are_left_out(tmp_path: Path) -> None:
     """Those that operating systems add without a word, others with a warning."""
     hidden = {"__MACOSX/train/cat/._0.png": b"x", "train/.DS_Store": b"x", "train/cat/Thumbs.db": b"x"}
-    quiet = read_dataset_file(packed(tmp_path, {**SPLIT, **hidden}))
-    told = read_dataset_file(packed(tmp_path, {**SPLIT, "README.txt": b"x"}))
+    quiet = read_dataset_file(packed(tmp_path, {**split_images(), **hidden}))
+    told = read_dataset_file(packed(tmp_path, {**split_images(), "README.txt": b"x"}))
 
     assert (codes(quiet), codes(told)) == ([], ["ignored_files"])
 
