@@ -21,7 +21,7 @@ class DType:
 
     Attributes:
         name: its name in PyTorch, such as ``float32``.
-        safetensors: its code in safetensors files.
+        safetensors: its code in safetensors files. ``C128`` is our own, for canonical files alone.
         storage: the little-endian NumPy type that stores its bits, such as ``<f4``.
         floating: whether its values are floating-point numbers.
     """
@@ -50,6 +50,7 @@ _ALL = (
     DType("float8_e4m3fn", "F8_E4M3", "|u1", floating=True),
     DType("float8_e5m2", "F8_E5M2", "|u1", floating=True),
     DType("complex64", "C64", "<c8", floating=False),
+    DType("complex128", "C128", "<c16", floating=False),
     DType("int64", "I64", "<i8", floating=False),
     DType("int32", "I32", "<i4", floating=False),
     DType("int16", "I16", "<i2", floating=False),

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet import dtypes
-from cnet.errors import CheckpointError
+from cnet.errors import CheckpointError, CnetError
 from cnet.formats.checkpoint_format import FORMATS, CheckpointFormat
 from cnet.formats.parsing.contents import MAX_DIMENSIONS, CheckpointContents, Notice, StoredArray, contiguous, damaged
 from cnet.formats.parsing.contents import unsupported_dtype as unsupported
@@ -54,8 +54,19 @@ class Safetensors(CheckpointFormat):
         return read_safetensors(file, limits)
 
     def write(self, path: Path, tensors: TensorsToWrite, template: Path | None = None) -> None:
-        """Write tensors in their own element types."""
+        """Write tensors in their own element types.
+
+        Raises:
+            CnetError: (``unwritable``) a tensor is of the type complex128.
+        """
         del template
+        unwritable = [row.name for row in tensors.descriptions if row.dtype == "complex128"]
+        if unwritable:
+            raise CnetError(
+                f"tensor {quoted(unwritable[0])}: safetensors files have no element type complex128. "
+                "Write torch or npz.",
+                code="unwritable",
+            )
         write_safetensors(path, tensors)
 
 

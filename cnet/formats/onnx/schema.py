@@ -7,12 +7,13 @@ from __future__ import annotations
 
 TYPE_NUMBERS = {
     "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10,
-    "float64": 11, "uint32": 12, "uint64": 13, "complex64": 14, "bfloat16": 16, "float8_e4m3fn": 17, "float8_e5m2": 19,
+    "float64": 11, "uint32": 12, "uint64": 13, "complex64": 14, "complex128": 15, "bfloat16": 16,
+    "float8_e4m3fn": 17, "float8_e5m2": 19,
 }  # fmt: skip
 """The numbers of the element types that are supported here too, by their names (``cnet.dtypes``)."""
 
 UNSUPPORTED_TYPES = {
-    8: "string", 15: "complex128", 18: "float8e4m3fnuz", 20: "float8e5m2fnuz", 21: "uint4", 22: "int4",
+    8: "string", 18: "float8e4m3fnuz", 20: "float8e5m2fnuz", 21: "uint4", 22: "int4",
     23: "float4e2m1", 24: "float8e8m0", 25: "uint2", 26: "int2",
 }  # fmt: skip
 """The names of the other element types, by their numbers."""

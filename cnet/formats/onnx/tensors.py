@@ -49,6 +49,7 @@ from cnet.weights import Selection
 _TYPE_NAMES = {number: name for name, number in schema.TYPE_NUMBERS.items()}
 _FIELDS = {
     "float32": TENSOR_FLOATS, "complex64": TENSOR_FLOATS, "float64": TENSOR_DOUBLES,
+    "complex128": TENSOR_DOUBLES,
     "int64": TENSOR_INT64S, "uint32": TENSOR_UINT64S, "uint64": TENSOR_UINT64S,
 }  # fmt: skip
 _FIXED_WIDTH: dict[int, np.dtype[Any]] = {TENSOR_FLOATS: np.dtype("<f4"), TENSOR_DOUBLES: np.dtype("<f8")}

@@ -26,7 +26,6 @@ from cnet.formats.parsing.quoting import quoted
 from cnet.weights import Tensor
 
 _UNSUPPORTED_SIZES = {  # bytes per element of types that cannot be read, but must be skipped
-    "complex128": 16,
     "complex32": 4,
     "qint32": 4,
 }

@@ -28,6 +28,7 @@ DTYPE_NAMES = {
     7: "float32",
     8: "float64",
     10: "complex64",
+    11: "complex128",
     12: "bool",
     13: "bfloat16",
     28: "uint16",

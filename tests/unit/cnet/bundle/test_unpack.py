@@ -14,7 +14,7 @@ from cnet.bundle import open_bundle, write_bundle
 from cnet.bundle.unpack import unpack
 from cnet.coding import ENCODERS
 from cnet.errors import BundleError, CnetError
-from cnet.formats import format_by_suffix, writable_formats, write_checkpoint
+from cnet.formats import format_by_suffix, read_checkpoint, writable_formats, write_checkpoint
 from cnet.formats.torch.state_dict import state_dict
 from cnet.weights import Tensor, Weights
 from tests.unit.cnet.nets import compress, every_type
@@ -98,6 +98,20 @@ def test_unknown_formats_are_refused_with_the_known_ones(tmp_path: Path) -> None
         write_checkpoint(WEIGHTS, tmp_path / "model", "xyz")
     assert caught.value.code == "unknown_format"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("encoder", ["npz", "compact"])
+@pytest.mark.parametrize("format_", ["torch", "npz"])
+def test_complex128_is_kept_bit_for_bit(tmp_path: Path, encoder: str, format_: str) -> None:
+    """Through a bundle too, where the format to write has the type."""
+    values = np.random.default_rng(0).normal(size=(7, 5, 2)).view(np.complex128)[..., 0]
+    plain = every_type()
+    weights = Weights.select([*plain.tensors, Tensor("c", "complex128", values)], tied=plain.tied)
+    write_bundle(tmp_path / "b.npz", weights, compress(weights, 0.5, 4), ENCODERS.create(encoder))
+
+    unpack(open_bundle(tmp_path / "b.npz"), tmp_path / "out", format_)
+
+    assert read_checkpoint(tmp_path / "out").weights["c"].data.tobytes() == values.tobytes()
 
 
 @pytest.mark.parametrize("format_", ["safetensors", "npz", "onnx"])

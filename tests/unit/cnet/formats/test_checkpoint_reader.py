@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from cnet.formats import read_checkpoint
+from cnet.errors import CnetError
+from cnet.formats import read_checkpoint, write_checkpoint
 from cnet.formats.canonical_file import read_canonical, write_canonical
 from cnet.weights import Selection
 from tests.unit.cnet.formats.files import refusal, saved
@@ -73,3 +74,31 @@ def test_a_tied_mask_is_kept_under_all_its_names(tmp_path: Path, name: str) -> N
     assert weights.compressible == ("weight",)
     assert weights.tied == (("a", name),)
     np.testing.assert_array_equal(weights[name].data, mask.numpy())
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_complex_tensors_are_kept_exactly(tmp_path: Path, dtype: torch.dtype) -> None:
+    """Also in the canonical file; they are never compressed. Views that conjugate are resolved."""
+    tensor = torch.randn(8, 4, dtype=dtype, generator=RNG)
+
+    weights = read_checkpoint(saved(tmp_path, {"freqs_cis": tensor, "conj": tensor.conj(), "w": WEIGHT})).weights
+    write_canonical(tmp_path / "canonical", weights)
+
+    assert weights.compressible == ("w",)
+    for read in (weights, read_canonical(tmp_path / "canonical")):
+        np.testing.assert_array_equal(read["freqs_cis"].data, tensor.numpy())
+        np.testing.assert_array_equal(read["conj"].data, tensor.numpy().conj())
+
+
+def test_complex128_has_no_place_in_safetensors(tmp_path: Path) -> None:
+    """The message names the formats that have it, and they return it bit for bit."""
+    tensor = torch.randn(4, 4, dtype=torch.complex128, generator=RNG)
+    weights = read_checkpoint(saved(tmp_path, {"c": tensor})).weights
+
+    with pytest.raises(CnetError, match="Write torch or npz") as caught:
+        write_checkpoint(weights, tmp_path / "x.safetensors", "safetensors")
+
+    assert caught.value.code == "unwritable"
+    for kind in ("torch", "npz", "onnx"):
+        write_checkpoint(weights, tmp_path / kind, kind)
+        assert read_checkpoint(tmp_path / kind).weights["c"].data.tobytes() == tensor.numpy().tobytes()

@@ -61,11 +61,11 @@ def test_scalars_empty_arrays_and_names_with_slashes_are_read(tmp_path: Path) ->
         (np.array(["a", "b"]), "unsupported_dtype"),
         (np.array([b"a"]), "unsupported_dtype"),
         (np.zeros(2, dtype=[("a", "f4"), ("b", "i4")]), "unsupported_dtype"),
-        (np.zeros(2, dtype="c16"), "unsupported_dtype"),
+        (np.zeros(2, dtype=np.clongdouble), "unsupported_dtype"),
         (np.zeros(2, dtype="datetime64[s]"), "unsupported_dtype"),
         (np.zeros(2, dtype="V2"), "unsupported_dtype"),
         (np.array([[1.0, np.nan]]), "not_finite"),
-        (np.zeros((1,) * 33) if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else np.zeros(2, "c16"), ""),
+        (np.zeros((1,) * 33) if np.lib.NumpyVersion(np.__version__) >= "2.0.0" else np.zeros(2, "V2"), ""),
     ],
 )
 def test_arrays_that_cannot_be_weights_are_refused_by_name(tmp_path: Path, array: np.ndarray, code: str) -> None:
