@@ -13,6 +13,7 @@ from cnet.models import ARCHITECTURES
 from cnet.parts.registry import Registry
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
+from cnet.training.tasks import TASKS
 from cnet.transform import TRANSFORMS
 
 REGISTRIES: Mapping[str, Registry[Any]] = {
@@ -22,6 +23,7 @@ REGISTRIES: Mapping[str, Registry[Any]] = {
     "quantizers": QUANTIZERS,
     "encoders": ENCODERS,
     "architectures": ARCHITECTURES,
+    "tasks": TASKS,
     "datasets": DATASETS,
     "formats": FORMATS,
     "dataset_formats": DATASET_FORMATS,

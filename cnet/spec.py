@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from cnet.coding import ENCODERS, Encoder
 from cnet.documents import UserDocument
@@ -19,6 +19,7 @@ from cnet.prune import PRUNERS, Gradual, Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
 from cnet.training.config import Baseline, Recover, Training
 from cnet.training.config import Preprocess as Preprocess
+from cnet.training.tasks import TASKS
 from cnet.transform import TRANSFORMS, Transform
 from cnet.weights import Selection
 
@@ -83,8 +84,10 @@ class ProgramArchitecture(UserDocument):
     """A network of the user's own: a program, and what it is trained for."""
 
     program: str = Field(min_length=1, max_length=4096, description="Id of the program.")
-    task: Literal["classification", "regression", "distill", "ctc"] = Field(
-        default="classification", description="What the network learns from the data set, and is judged by."
+    task: str = Field(
+        default="classification",
+        max_length=200,
+        description="What the network learns from the data set, and is judged by; one of `tasks` in the catalogue.",
     )
     output: int | None = Field(
         default=None,
@@ -92,6 +95,13 @@ class ProgramArchitecture(UserDocument):
         lt=2**31,
         description="Number of the output that is used, from 0; null: the only one that fits the task.",
     )
+
+    @field_validator("task")
+    @classmethod
+    def _check_task(cls, name: str) -> str:
+        if name not in TASKS.names():
+            raise ValueError(f"there is no task {name!r}. Use one of: {', '.join(TASKS.names())}.")
+        return name
 
 
 class JobSpec(UserDocument):

@@ -10,6 +10,7 @@ from cnet.methods import METHODS
 from cnet.models import ARCHITECTURES
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
+from cnet.training.tasks import TASKS
 from cnet.transform import TRANSFORMS
 
 PARTS = {
@@ -34,6 +35,7 @@ PARTS = {
             "vgg16_cifar",
         ),
     ),
+    "training.tasks": (TASKS, ("classification", "ctc", "distill", "regression")),
     "data": (DATASETS, ("digits",)),
     "formats": (FORMATS, ("hf_sharded", "npz", "onnx", "safetensors", "torch")),
     "data.formats": (DATASET_FORMATS, ("cifar_binary", "csv", "idx", "image_folder", "npz")),

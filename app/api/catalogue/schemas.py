@@ -37,6 +37,7 @@ class Catalogue(BaseModel):
     quantizers: list[Part] = Field(description="Rules for which values share a centroid.")
     encoders: list[Part] = Field(description="Entropy coders of masks, labels and centroids.")
     architectures: list[Part] = Field(description="Built-in network architectures.")
+    tasks: list[Part] = Field(description="What a program is trained for and judged by.")
     datasets: list[Part] = Field(description="Built-in data sets.")
     formats: list[Part] = Field(description="File formats of checkpoints.")
     dataset_formats: list[Part] = Field(description="File formats of data sets.")

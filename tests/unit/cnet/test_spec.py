@@ -285,3 +285,5 @@ def test_a_program_is_an_architecture() -> None:
         assert spec.resolved().baseline is None
     assert JobSpec.parse(TRAINED).program is None
     assert list(_refusal({"architecture": {**program, "tasks": 1}})) == [("architecture", "tasks")]
+    unknown = _refusal({"architecture": {**program, "task": "guess"}})
+    assert "ctc" in unknown["architecture", "task"]

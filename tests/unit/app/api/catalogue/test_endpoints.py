@@ -10,7 +10,7 @@ from tests.api_bench import Bench
 def test_catalogue(bench: Bench) -> None:
     """All parts with their parameters, and the limits."""
     catalogue = bench.client.get("/v1/catalogue").json()
-    kinds = {"transforms", "methods", "pruners", "quantizers", "encoders", "architectures", "datasets"}
+    kinds = {"transforms", "methods", "pruners", "quantizers", "encoders", "architectures", "tasks", "datasets"}
     kinds |= {"formats", "dataset_formats"}
     assert set(catalogue) == {*kinds, "limits"}
     assert [row["name"] for row in catalogue["architectures"]] == list(ARCHITECTURES.names())
