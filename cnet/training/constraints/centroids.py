@@ -86,7 +86,7 @@ class SharedCentroids(FrozenWeights):
 
     def before_step(self) -> None:
         """Compute the gradients of the centroids from those of the weights, which are dropped."""
-        flat = torch.cat([_gradient(weight).reshape(-1) for weight in self._weights])
+        flat = torch.cat([_gradient(weight).reshape(-1) for weight in self._weights]).to(self._centroids.dtype)
         self._centroids.grad = self._sums(flat) / self._members
         super().before_step()
 

@@ -198,6 +198,49 @@ def test_every_method_trains_a_program(method: str, tmp_path: Path) -> None:
     assert outcome.points[0].accuracy is not None
 
 
+@pytest.mark.parametrize("name", ["dropout and batch norm", "LSTM", "transformer"])
+def test_factors_take_the_place_of_matrices(name: str, tmp_path: Path) -> None:
+    """The network computes with products, and the decoded one loads back."""
+    job = JOBS[name]
+    module, program = exported(job, tmp_path)
+
+    outcome = make(job, program, tmp_path / "run", transform={"name": "low_rank"})
+
+    module.load_state_dict(open_bundle(outcome.bundles[0]).state_dict(), strict=True)
+
+
+class Pixels(nn.Module):
+    """Scales uint8 images itself, gives two outputs, and has a layer that no output depends on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last, self.unused = nn.Linear(12, 3), nn.Linear(12, 4)
+
+    def forward(self, images: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Logits, shape (n, 3), and what they come from, of images of shape (n, 3, 2, 2), uint8."""
+        values = (images.float() / 255).flatten(1)
+        return {"features": 2 * values, "logits": self.last(values)}
+
+
+@pytest.mark.parametrize("kind", ["uint8", "float16", "float64"])
+def test_element_types(kind: str, tmp_path: Path) -> None:
+    """Integer images reach the program as they are; its tensors keep their types."""
+    rng = np.random.default_rng(0)
+    module: nn.Module = Pixels() if kind == "uint8" else nn.Linear(12, 3).to(getattr(torch, kind))
+    shape = (48, 3, 2, 2) if kind == "uint8" else (48, 12)
+    inputs = rng.integers(0, 255, shape).astype(kind)
+    export_program(module, torch.from_numpy(inputs[:4]), tmp_path / "net.pt2")
+    archive = read_program(tmp_path / "net.pt2")
+    program, labels = StoredProgram(archive.program, archive.weights), rng.integers(0, 3, 48)
+    data = Dataset.of_arrays(inputs[:32], labels[:32], inputs[32:], labels[32:])
+
+    outcome = run(
+        job_spec(JOBS["LSTM"]), Inputs(program.state_dict, data, tmp_path / "run", program=program), Recorder()
+    )
+
+    module.load_state_dict(open_bundle(outcome.bundles[0]).state_dict(), strict=True)
+
+
 def test_a_search_finds_a_point(tmp_path: Path) -> None:
     """Sparsity and clusters are searched for."""
     job = JOBS["LSTM"]
