@@ -1,4 +1,4 @@
-"""Reconstruction: how the position of a kept weight changes its centroid, by a factor of its row or by a dither.
+"""Reconstruction: how a kept weight's position changes its centroid, by a factor of its row or tensor or by a dither.
 
 Both are exact on every machine: integers, and single IEEE products, sums and roundings in float64.
 """
@@ -56,20 +56,21 @@ class Dither:
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """A factor for each row of w_net. A row is the part of a tensor with one index of its first axis.
+    """A factor for each row or each tensor of w_net. A row is the part of a tensor with one index of its first axis.
 
     Attributes:
-        factors: positive, of the type of the centroids, shape (rows,).
-        sizes: number of weights of each row in the order of w_net (``row_sizes``), int64, shape (rows,).
+        factors: positive, of the type of the centroids, shape (parts,).
+        sizes: number of weights of each part in the order of w_net (``row_sizes`` or ``tensor_sizes``), int64, shape
+            (parts,).
     """
 
     factors: Floats
     sizes: npt.NDArray[np.int64]
 
     def apply(self, values: Floats, positions: Indexes) -> Floats:
-        """``values``, shape (k,), times the factors of the rows that their positions, shape (k,), are in."""
-        rows = np.searchsorted(np.cumsum(self.sizes), positions, side="right")
-        scaled: Floats = values * self.factors[rows]
+        """``values``, shape (k,), times the factors of the parts that their positions, shape (k,), are in."""
+        part = np.searchsorted(np.cumsum(self.sizes), positions, side="right")
+        scaled: Floats = values * self.factors[part]
         return scaled
 
     def bound(self, largest: float) -> float:
@@ -91,3 +92,8 @@ def row_sizes(shapes: Sequence[tuple[int, ...]]) -> npt.NDArray[np.int64]:
             rows = shape[0] if shape else 1
             parts.append(np.full(rows, math.prod(shape) // rows, np.int64))
     return np.concatenate(parts)
+
+
+def tensor_sizes(shapes: Sequence[tuple[int, ...]]) -> npt.NDArray[np.int64]:
+    """Number of weights of each tensor of these shapes that has any, int64, shape (tensors,)."""
+    return np.array([size for shape in shapes if (size := math.prod(shape))], np.int64)

@@ -14,7 +14,7 @@ from cnet.coding import Streams, SymbolDecoder
 from cnet.coding.primitives.byte_planes import pack_planes, unpack_planes
 from cnet.documents import StrictDocument
 from cnet.errors import BundleError
-from cnet.reconstruction import Dither, Reconstruction, Scales, row_sizes
+from cnet.reconstruction import Dither, Reconstruction, Scales, row_sizes, tensor_sizes
 
 Array = npt.NDArray[np.generic]
 
@@ -28,9 +28,9 @@ class DitherEntry(StrictDocument):
 
 
 class ScalesEntry(StrictDocument):
-    """Factors of rows: the last ``length`` elements of the stream ``centroids``."""
+    """Factors of rows or of tensors: the last ``length`` elements of the stream ``centroids``."""
 
-    kind: Literal["scales"] = "scales"
+    kind: Literal["scales", "tensor_scales"] = "scales"
     length: Annotated[int, Field(ge=1, le=2**62)]
 
 
@@ -40,7 +40,7 @@ ReconstructionEntry = Annotated[DitherEntry | ScalesEntry, Field(discriminator="
 def append_factors(
     reconstruction: Reconstruction | None, streams: Streams, shapes: Sequence[tuple[int, ...]]
 ) -> tuple[Streams, ReconstructionEntry | None]:
-    """The streams with the factors of rows at the end of ``centroids``, and the manifest's entry.
+    """The streams with the factors of rows or tensors at the end of ``centroids``, and the manifest's entry.
 
     Args:
         reconstruction: of the symbols.
@@ -48,20 +48,22 @@ def append_factors(
         shapes: of the compressible tensors, in order of w_net.
 
     Raises:
-        BundleError: the factors do not belong to tensors of these shapes.
+        BundleError: the factors belong neither to rows nor to tensors of these shapes.
     """
     if reconstruction is None:
         return streams, None
     if isinstance(reconstruction, Dither):
         return streams, DitherEntry(seed=reconstruction.seed, step=reconstruction.step)
     centroids, factors = streams["centroids"], reconstruction.factors
-    if not np.array_equal(reconstruction.sizes, row_sizes(shapes)):
+    by_row = np.array_equal(reconstruction.sizes, row_sizes(shapes))
+    if not by_row and not np.array_equal(reconstruction.sizes, tensor_sizes(shapes)):
         raise BundleError(
-            f"bundle: {len(factors)} factors of rows do not fit the rows of the tensors. Quantize these weights again."
+            f"bundle: {len(factors)} factors fit neither the rows of the tensors nor the tensors. Quantize these "
+            "weights again."
         )
     tail: Array = np.frombuffer(pack_planes(factors), np.uint8) if centroids.dtype == np.uint8 else factors
     joined: Array = np.concatenate([centroids, tail])
-    return {**streams, "centroids": joined}, ScalesEntry(length=len(tail))
+    return {**streams, "centroids": joined}, ScalesEntry(kind="scales" if by_row else "tensor_scales", length=len(tail))
 
 
 def split_factors(streams: Streams, entry: ReconstructionEntry | None) -> tuple[Streams, Array]:
@@ -93,23 +95,24 @@ def apply_entry(
         return decoded
     centroids = decoded.centroids
     if centroids is None:
-        raise inconsistent("it has a dither or factors of rows, and no centroids that they could change")
-    reconstruction = (
-        Dither(entry.seed, entry.step) if isinstance(entry, DitherEntry) else _scales(centroids.dtype, tail, shapes)
-    )
+        raise inconsistent("it has a dither or factors, and no centroids that they could change")
+    if isinstance(entry, DitherEntry):
+        reconstruction: Reconstruction = Dither(entry.seed, entry.step)
+    else:
+        sizes = row_sizes(shapes) if entry.kind == "scales" else tensor_sizes(shapes)
+        reconstruction = _scales(centroids.dtype, tail, sizes)
     largest = float(np.max(np.abs(centroids), initial=0.0))
     if not reconstruction.bound(largest) <= float(np.finfo(centroids.dtype).max):
         raise inconsistent("some of its weights are not finite")
     return decoded.with_reconstruction(reconstruction)
 
 
-def _scales(dtype: np.dtype[np.floating], tail: Array, shapes: Sequence[tuple[int, ...]]) -> Scales:
-    sizes = row_sizes(shapes)
+def _scales(dtype: np.dtype[np.floating], tail: Array, sizes: npt.NDArray[np.int64]) -> Scales:
     packed = tail.dtype == np.uint8
     factors = unpack_planes(memoryview(tail.tobytes()), len(sizes), dtype) if packed else tail
     if factors.dtype != dtype or len(factors) != len(sizes):
-        raise inconsistent(f"{len(factors)} factors of type {factors.dtype} do not fit {len(sizes)} rows")
+        raise inconsistent(f"{len(factors)} factors of type {factors.dtype} do not fit {len(sizes)} rows or tensors")
     real = factors.view(np.float64) if dtype == np.float64 else factors.view(np.float32)
     if not np.all(np.isfinite(real) & (real > 0)):
-        raise inconsistent("some of its factors of rows are not positive finite numbers")
+        raise inconsistent("some of its factors are not positive finite numbers")
     return Scales(real, sizes)

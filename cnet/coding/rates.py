@@ -21,10 +21,11 @@ from cnet.coding.compact.context_model import (
     lowest_of,
     place_bits,
 )
-from cnet.coding.compact.lanes import lane_groups
+from cnet.coding.compact.lanes import from_lanes, lane_groups
 from cnet.coding.compact.magnitude_levels import LEVELS
 from cnet.coding.compact.segment_parameters import fit_levels
-from cnet.coding.segments import Segment, segments_of
+from cnet.coding.primitives.parallel import parallel_map
+from cnet.coding.segments import ItemT, Segment, segments_of
 
 __all__ = ["LabelRates", "RateModel", "Segment", "choose_along_lanes", "segments_of"]
 
@@ -114,26 +115,34 @@ class LabelRates:
         return found
 
 
-def choose_along_lanes(segment: Segment, costs: Sequence[Singles], choose: Callable[[Singles], Bytes]) -> Bytes:
+def choose_along_lanes(
+    segment: Segment,
+    costs: Sequence[Singles],
+    choose: Callable[[Singles], npt.NDArray[ItemT]],
+    lanes: int | None = None,
+) -> npt.NDArray[ItemT]:
     """A choice for each weight that depends on the choices before it along the lanes of a trellis.
 
     Args:
         segment: its weights are arranged in lanes.
-        costs: of each alternative: float32, shape (weights,) each.
-        choose: from costs, float32, shape (steps, lanes, alternatives), to choices, uint8, shape (steps, lanes); costs
-            beyond the end of a lane are 0.
+        costs: of each alternative, or other numbers that the choice follows from: float32, shape (weights,) each.
+        choose: from costs, float32, shape (steps, lanes, alternatives), to choices of any type, shape (steps, lanes);
+            costs beyond the end of a lane are 0. Called in several threads where ``lanes`` is given.
+        lanes: how many lanes are chosen together, at most; None: all.
 
     Returns:
-        uint8, shape (weights,).
+        of the type of the choices, shape (weights,).
     """
     nothing = [np.zeros(block.size, np.uint8) for block in segment.blocks]
-    parts: list[Bytes] = [np.empty(0, np.uint8)] * len(nothing)
+    found: dict[int, npt.NDArray[ItemT]] = {}
     split = [segment.split(cost) for cost in costs]
     for group in lane_groups(segment, nothing, trellis_lanes=True):
-        arranged = np.stack([group.gather(cost).T for cost in split], axis=-1)
-        choices = choose(arranged.astype(np.float32, copy=False)).T
-        group.scatter(np.ascontiguousarray(choices), parts)
-    return np.concatenate(parts)
+        arranged = np.stack([group.gather(cost).T for cost in split], axis=-1).astype(np.float32, copy=False)
+        bounds = range(0, arranged.shape[1], lanes or arranged.shape[1])
+        parts = parallel_map(choose, (arranged[:, start : start + bounds.step] for start in bounds))
+        choices = np.concatenate(list(parts), axis=1).T
+        found |= dict(zip(group.blocks, from_lanes(np.ascontiguousarray(choices), group.sizes), strict=True))
+    return np.concatenate([found[index] for index in range(len(nothing))])
 
 
 def _bits(magnitudes: Ints, contexts: Bytes, grids: Bytes, largest: int) -> Singles:

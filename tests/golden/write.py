@@ -71,10 +71,10 @@ def unquantized_net() -> tuple[Weights, Symbols]:
 
 
 def local_net(name: str) -> tuple[Weights, Symbols]:
-    """The first net, a dither behind its labels or a factor for each of its eight rows."""
+    """The first net, a dither behind its labels, or a factor for each of its eight rows or two tensors."""
     weights, symbols = net()
-    sizes = np.array([18] * 3 + [7] * 5, np.int64)
-    factors = (np.arange(8) * 5 % 8 + 1).astype(np.float32) / 4
+    sizes = np.array([54, 35] if name == "tensors" else [18] * 3 + [7] * 5, np.int64)
+    factors = (np.arange(len(sizes)) * 5 % 8 + 1).astype(np.float32) / 4
     return weights, replace(symbols, reconstruction=Dither(2019, 0.1) if name == "dither" else Scales(factors, sizes))
 
 
@@ -89,6 +89,7 @@ def notes_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
 NETS = {
     "dither": lambda: local_net("dither"),
     "scales": lambda: local_net("scales"),
+    "tensors": lambda: local_net("tensors"),
     "values": unquantized_net,
     "adaptive": lambda: larger_net(path=False),
     "large": lambda: larger_net(path=False),

@@ -20,6 +20,7 @@ from tests.unit.cnet.nets import EXACT, FLOATS, assert_same_bits, shapes, tensor
 
 SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("none", {}),
+    *(("auto", {"quality": quality}) for quality in ("lossless", "safe", "smallest")),
     *(("kmeans", {"clusters": (clusters,)}) for clusters in (1, 2, 300, 65536)),
     ("kmeans", {"clusters": (3,), "scope": "layer"}),
     *(("uniform", {"bits": (bits,)}) for bits in (1, 8)),

@@ -23,6 +23,7 @@ from tests.unit.cnet.nets import FLOATS, tensor
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "dither": ("universal", {"step": 0.3, "seed": 2**32 - 1}),
     "scales": ("uniform", {"bits": (5,), "scope": "channel"}),
+    "tensor_scales": ("auto", {}),
 }
 
 
@@ -148,6 +149,14 @@ FORGED: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
     "factors as a dither": (
         "scales",
         lambda document: document.update(reconstruction={"kind": "dither", "seed": 0, "step": 0.1}),
+    ),
+    "factors of rows as those of tensors": (
+        "scales",
+        lambda document: document["reconstruction"].update(kind="tensor_scales"),
+    ),
+    "factors of tensors as those of rows": (
+        "tensor_scales",
+        lambda document: document["reconstruction"].update(kind="scales"),
     ),
     "nothing of factors": ("scales", lambda document: document.pop("reconstruction")),
 }

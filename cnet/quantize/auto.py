@@ -1,0 +1,132 @@
+"""The quantizer that needs no settings: step sizes by tensor from the weights alone, at a quality in plain words.
+
+Step sizes follow from the shapes and scales of the tensors (``weights_alone.step_sizes``), labels from a trellis with
+error feedback (``weights_alone.label_choice``) under the bits of the encoder ``compact``. No data is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field
+
+from cnet.coding.uniform_grid import label_integers
+from cnet.parts.capabilities import Curvature
+from cnet.quantize._magnitudes import largest_and_rms
+from cnet.quantize.none import Unquantized
+from cnet.quantize.quantizer import QUANTIZERS, Codebook, FittedCodebook, Quantizer, ValueChunks
+from cnet.quantize.weights_alone.feedback_trellis import MAX_STEP
+from cnet.quantize.weights_alone.label_choice import FeedbackChooser
+from cnet.quantize.weights_alone.step_sizes import TensorScale, step_sizes
+from cnet.reconstruction import Scales, tensor_sizes
+from cnet.symbols import Symbols
+
+Floats = npt.NDArray[np.floating]
+
+Quality = Literal["lossless", "safe", "small", "smallest"]
+
+SNR_DB: Mapping[Quality, float] = {"safe": 44.0, "small": 27.0, "smallest": 20.0}
+"""Signal-to-noise ratio in dB of each quality: each tensor's noise relative to its power, averaged over all weights."""
+
+MU: Mapping[Quality, float] = {"safe": 0.0, "small": 0.35, "smallest": 0.5}
+"""Price of a bit of each quality; where labels have many bits it saves next to nothing, and takes time."""
+
+_MEMORY = 3
+_GAIN_DB = 1.0  # by which the trellis' noise is lower than that of rounding to its steps
+_MANTISSA_BITS = 8  # of a stored unit
+
+
+@QUANTIZERS.register("auto")
+class Auto(Quantizer):
+    """Step sizes by tensor from the weights alone; the one knob is the quality.
+
+    Use it with the encoder ``compact``. Each tensor has one step size; labels are multiples of half of it, along a
+    trellis, and the bundle holds the factors of the tensors (``Scales``).
+    """
+
+    name: Literal["auto"] = "auto"
+    summary: ClassVar[str] = "Step sizes by tensor from the weights alone, at a quality in plain words; needs no data."
+    source: ClassVar[str] = "Marcellin and Fischer (1990), trellis; Frantar et al. (2022), error feedback"
+
+    quality: Quality = Field(
+        default="safe",
+        description="How much the network may change: lossless (bit for bit), safe (44 dB), small (27 dB) or smallest "
+        "(20 dB of signal to noise).",
+    )
+
+    @property
+    def trains_centroids(self) -> bool:
+        """Never: centroids are integers that each tensor multiplies by its unit."""
+        return False
+
+    @property
+    def keeps_negative_zeros(self) -> bool:
+        """Whether all is kept bit for bit."""
+        return self.quality == "lossless"
+
+    @property
+    def streams(self) -> bool:
+        """Whether all is kept bit for bit."""
+        return self.quality == "lossless"
+
+    def nominal_bits(self, clusters: int | None) -> float:
+        """Bits of a label of normally distributed weights at the quality's signal-to-noise ratio."""
+        return 32.0 if self.quality == "lossless" else SNR_DB[self.quality] / 6.02 + (clusters or 0)
+
+    def quantize(self, values: Floats, clusters: int | None) -> Codebook:
+        """Labels and centroids of values that belong to no tensor, shape (n,): the values themselves.
+
+        Raises:
+            CheckpointError: ``not_finite``, where a value is NaN or infinite.
+        """
+        largest_and_rms(values)
+        return Unquantized().quantize(values, clusters)
+
+    def fit_chunks(self, chunks: ValueChunks, clusters: int | None) -> FittedCodebook:
+        """As ``Quantizer.fit_chunks``."""
+        return Unquantized().fit_chunks(chunks, clusters) if self.streams else super().fit_chunks(chunks, clusters)
+
+    def symbols(
+        self,
+        vector: Floats,
+        keep: npt.NDArray[np.bool_],
+        clusters: int | None,
+        shapes: Sequence[tuple[int, ...]] = (),
+        curvature: Curvature | None = None,
+    ) -> Symbols:
+        """As ``Quantizer.symbols``.
+
+        Raises:
+            CheckpointError: ``not_finite``, where a kept weight is NaN or infinite.
+        """
+        if self.quality == "lossless":
+            return Unquantized().symbols(vector, keep, clusters, shapes, curvature)
+        shapes = list(shapes) or [(len(vector),)]
+        keep = keep & (vector != 0)
+        sizes = tensor_sizes(shapes)
+        parts = [slice(int(end - size), int(end)) for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
+        shapes = [shape for shape in shapes if 0 not in shape]
+        scales = [largest_and_rms(vector[part][keep[part]]) for part in parts]
+        steps = step_sizes(
+            [TensorScale(shape, rms) for shape, (_, rms) in zip(shapes, scales, strict=True)],
+            SNR_DB[self.quality] - _GAIN_DB,
+        )
+        chooser = FeedbackChooser(_MEMORY, MU[self.quality])
+        multiples, units = np.zeros(len(vector), np.int32), np.ones(len(parts), vector.dtype)
+        for tensor, (part, shape, (largest, _)) in enumerate(zip(parts, shapes, scales, strict=True)):
+            if largest:
+                units[tensor] = _stored_unit(steps[tensor] / 2, largest, vector.dtype)
+                values = (np.where(keep[part], vector[part], 0) / units[tensor]).astype(np.float32)
+                multiples[part] = chooser.multiples(shape, values, keep[part])
+        labels, used = label_integers(multiples[multiples != 0])
+        return Symbols(multiples != 0, labels, used.astype(vector.dtype), Scales(units, sizes) if len(sizes) else None)
+
+
+def _stored_unit(unit: float, largest: float, dtype: np.dtype[np.floating]) -> np.floating:
+    """The unit with few bits of mantissa, in whose multiples the largest weight can be written."""
+    least = max(unit, largest / (2 * MAX_STEP - 2), float(np.finfo(dtype).smallest_subnormal))
+    mantissa, exponent = np.frexp(least)
+    return dtype.type(np.ldexp(np.ceil(mantissa * 2**_MANTISSA_BITS), int(exponent) - _MANTISSA_BITS))
