@@ -14,7 +14,12 @@ from cnet.errors import CheckpointError, DatasetError
 from cnet.formats import Limits, Notice
 from cnet.formats.parsing.quoting import quoted_list
 
-_CODES = {"too_many_elements": "too_large", "unsafe_pickle": "unsafe_archive", "duplicate_name": "unsafe_archive"}
+_CODES = {
+    "too_many_elements": "too_large",
+    "unsafe_pickle": "unsafe_archive",
+    "duplicate_name": "unsafe_archive",
+    "unsupported_dtype": "bad_shape",
+}
 
 
 @dataclass(frozen=True, eq=False)

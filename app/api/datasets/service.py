@@ -37,15 +37,17 @@ class DatasetFacts:
     def images(self) -> tuple[tuple[int, int, int], int]:
         """Shape of an image and number of classes. Raises DatasetError where the data set is not labelled images."""
         shapes = [shape for shape, _ in self.inputs.values()]
-        if len(shapes) != 1 or len(shapes[0]) != 3:
+        dtypes = [dtype for _, dtype in self.inputs.values()]
+        if len(shapes) != 1 or len(shapes[0]) != 3 or dtypes[0] not in ("uint8", "float32"):
             raise DatasetError(
-                f"data set: its inputs have the shapes {shapes}, and a built-in architecture takes one input of "
-                "(channels, height, width). Use a data set of images.",
+                f"data set: its inputs are {', '.join(dtypes)} of the shapes {shapes}, and a built-in architecture "
+                "takes one input of (channels, height, width), uint8 or float32. Use a data set of images.",
                 code="wrong_input_shape",
             )
-        if self.classes is None:
+        if self.classes is None or self.targets is None or self.targets[0]:
             raise DatasetError(
-                "data set: it has no labels, and a built-in architecture learns labels. Give integer labels from 0.",
+                "data set: it has not one label for each sample, which a built-in architecture learns. "
+                "Give integer labels from 0.",
                 code="bad_labels",
             )
         channels, height, width = shapes[0]

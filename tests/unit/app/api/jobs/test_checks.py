@@ -130,6 +130,23 @@ def test_preprocess_of_other_channels(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arrays", "code"),
+    [
+        ({"x": np.zeros((9, 8, 8), np.uint8), "y": np.zeros((9, 4), int)}, "bad_labels"),
+        ({"x": np.zeros((9, 8, 8), np.uint8), "y": np.full(9, 0.5)}, "bad_labels"),
+        ({"x": np.zeros((9, 8, 8), np.uint8)}, "bad_labels"),
+        ({"inputs.x": np.zeros((9, 1, 8, 8), np.int64), "y": np.zeros(9, int)}, "wrong_input_shape"),
+        ({"x": np.zeros((9, 8), np.uint8), "y": np.zeros(9, int)}, "wrong_input_shape"),
+    ],
+)
+def test_data_that_a_builtin_architecture_cannot_learn(bench: Bench, arrays: dict[str, Any], code: str) -> None:
+    """Are refused at submission: labels of steps, values, no labels, integers, and vectors."""
+    made = bench.client.post("/v1/datasets", content=npz(**arrays)).json()
+    spec = digits_job(lenet(bench)) | {"dataset": made["id"]}
+    check_problem(bench.client.post("/v1/jobs:validate", json=spec), 422, code)
+
+
+@pytest.mark.parametrize(
     ("preprocess", "loc"),
     [
         ({"inputs": {"y": {"mean": [0.1]}}}, ["preprocess", "inputs", "y"]),
