@@ -82,6 +82,13 @@ def rm(program_id: ProgramId, *, server: Server = DEFAULT_SERVER, api_key: ApiKe
         emit_line(f"{program_id}: deleted")
 
 
+def is_program_file(name: str) -> bool:
+    """Whether there is a file of this name that is a program and not a checkpoint."""
+    from cnet.models.programs import is_program
+
+    return Path(name).is_file() and is_program(Path(name))
+
+
 def describe_program(file: Path) -> dict[str, Any]:
     """What a torch.export archive holds, as a JSON object; nothing of it is executed. Raises ProgramError, OSError."""
     from cnet.models.programs import ProgramManifest, read_program

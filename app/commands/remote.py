@@ -26,6 +26,7 @@ from app.commands.options import (
 )
 from app.commands.parts_help import CommandWithParts
 from app.commands.paths import check_output
+from app.commands.programs import is_program_file
 from app.commands.uploads import with_uploads
 from app.console.follow import exit_code, follow, print_outcome, results_table
 from app.console.output import columns, emit_json, emit_line, note
@@ -50,7 +51,10 @@ def add_to(app: typer.Typer) -> None:
 def submit(
     checkpoint: Annotated[
         str | None,
-        typer.Argument(metavar="[CHECKPOINT]", help="A file to upload, or the id of an uploaded checkpoint."),
+        typer.Argument(
+            metavar="[CHECKPOINT]",
+            help="A file to upload (a checkpoint, or a program), or the id of an uploaded checkpoint.",
+        ),
     ] = None,
     *,
     spec: SpecFile = None,
@@ -71,6 +75,8 @@ def submit(
     json: Json = False,
 ) -> None:
     """Queue a job on the server. Files that it names are uploaded after the server has checked the rest of the job."""
+    if checkpoint is not None and program is None and is_program_file(checkpoint):
+        checkpoint, program = None, checkpoint
     options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments, program)
     document = options.document(checkpoint)
     with _client(server, api_key) as client:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from tests.api_bench import Bench, add_job, small_weights, start
 from tests.real_files import real_file
 from tests.small_program import small_network, small_program
 from tests.unit.app.api.http.test_problems import check_problem
+from tests.unit.cnet.models.programs.test_reader import MODEL, Change, edited, nodes, rewritten
 
 FIELDS = {
     *("id", "filename", "inputs", "outputs", "parameters", "tensors", "trainable", "train_graph", "tied", "operators"),
@@ -102,6 +104,44 @@ def test_refused_files(bench: Bench, body: bytes, code: str) -> None:
     check_problem(bench.client.post("/v1/programs", content=body), 422, code)
     assert bench.client.get("/v1/programs").json()["data"] == []
     assert list(bench.backend.blobs.digests()) == []
+
+
+def _target(document: dict[str, Any]) -> None:
+    nodes(document)[0]["target"] = "torch.ops.aten.from_file.default"
+
+
+EVIL = b"cos\nabort\n(tR."
+HOSTILE: list[tuple[dict[str, Change], str]] = [
+    ({"data/aotinductor/model/x.so": b"\x7fELF"}, "program_compiled"),
+    ({"data/constants/custom_obj_0": EVIL}, "program_custom_object"),
+    ({"data/constants/opaque_obj_0": EVIL}, "program_custom_object"),
+    ({"data/weights/model.pt": EVIL}, "program_version"),
+    ({"archive_version": b"1"}, "program_version"),
+    ({"../../x": b""}, "unsafe_archive"),
+    ({MODEL: edited(_target)}, "program_operator"),
+    ({MODEL: edited(lambda document: document["schema_version"].update(major=9))}, "program_version"),
+    ({MODEL: b"[" * 200_000}, "corrupt"),
+    ({MODEL: None}, "not_a_program"),
+    ({"data/weights/weight_0": b""}, "truncated"),
+]
+
+
+@pytest.mark.parametrize(("changes", "code"), HOSTILE)
+def test_hostile_archives_are_refused(
+    bench: Bench, tmp_path: Path, changes: dict[str, Change], code: str
+) -> None:
+    """By name, with what to do; nothing of them is run, and the server goes on."""
+    (tmp_path / "net.pt2").write_bytes(small_program())
+    changed = rewritten(tmp_path / "net.pt2", tmp_path / "changed.pt2", changes)
+    answer = bench.client.post("/v1/programs", content=changed.read_bytes())
+    assert check_problem(answer, 422, code)["detail"].endswith(".")
+
+
+def test_pickled_example_inputs_are_not_opened(bench: Bench, tmp_path: Path) -> None:
+    """An archive whose examples would run code is read without them."""
+    (tmp_path / "net.pt2").write_bytes(small_program())
+    changed = rewritten(tmp_path / "net.pt2", tmp_path / "changed.pt2", {"data/sample_inputs/model.pt": EVIL})
+    assert bench.client.post("/v1/programs", content=changed.read_bytes()).status_code == 201
 
 
 def test_a_cut_file_is_refused(bench: Bench) -> None:
