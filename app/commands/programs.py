@@ -82,11 +82,13 @@ def rm(program_id: ProgramId, *, server: Server = DEFAULT_SERVER, api_key: ApiKe
         emit_line(f"{program_id}: deleted")
 
 
-def is_program_file(name: str) -> bool:
-    """Whether there is a file of this name that is a program and not a checkpoint."""
+def program_or_checkpoint(checkpoint: str | None, program: str | None) -> tuple[str | None, str | None]:
+    """The checkpoint and the program of a job, where a program's file was given as the file to compress."""
     from cnet.models.programs import is_program
 
-    return Path(name).is_file() and is_program(Path(name))
+    if checkpoint is not None and program is None and Path(checkpoint).is_file() and is_program(Path(checkpoint)):
+        return None, checkpoint
+    return checkpoint, program
 
 
 def describe_program(file: Path) -> dict[str, Any]:

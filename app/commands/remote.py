@@ -26,7 +26,7 @@ from app.commands.options import (
 )
 from app.commands.parts_help import CommandWithParts
 from app.commands.paths import check_output
-from app.commands.programs import is_program_file
+from app.commands.programs import program_or_checkpoint
 from app.commands.uploads import with_uploads
 from app.console.follow import exit_code, follow, print_outcome, results_table
 from app.console.output import columns, emit_json, emit_line, note
@@ -75,8 +75,7 @@ def submit(
     json: Json = False,
 ) -> None:
     """Queue a job on the server. Files that it names are uploaded after the server has checked the rest of the job."""
-    if checkpoint is not None and program is None and is_program_file(checkpoint):
-        checkpoint, program = None, checkpoint
+    checkpoint, program = program_or_checkpoint(checkpoint, program)
     options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments, program)
     document = options.document(checkpoint)
     with _client(server, api_key) as client:
@@ -85,14 +84,18 @@ def submit(
             if not json:
                 note(f"job {job['id']}")
             job = follow(client, job["id"], quiet=json)
+    _print_job(job, ended=follow_it, json=json)
+    if follow_it:
+        raise typer.Exit(exit_code(job))
+
+
+def _print_job(job: dict[str, Any], *, ended: bool, json: bool) -> None:
     if json:
         emit_json(job)
-    elif follow_it:
+    elif ended:
         print_outcome(job)
     else:
         emit_line(job["id"])
-    if follow_it:
-        raise typer.Exit(exit_code(job))
 
 
 def ps(

@@ -5,15 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from app.console.output import note
-
-if TYPE_CHECKING:
-    from cnet.results.baseline import score_text
+from cnet.results.baseline import score_text
 from cnet.results.points import BaselineResult, Point
 
 _SHORT_PHASES = frozenset({"load", "prune", "quantize", "encode", "evaluate", "publish"})

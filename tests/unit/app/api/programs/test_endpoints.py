@@ -127,9 +127,7 @@ HOSTILE: list[tuple[dict[str, Change], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "code"), HOSTILE)
-def test_hostile_archives_are_refused(
-    bench: Bench, tmp_path: Path, changes: dict[str, Change], code: str
-) -> None:
+def test_hostile_archives_are_refused(bench: Bench, tmp_path: Path, changes: dict[str, Change], code: str) -> None:
     """By name, with what to do; nothing of them is run, and the server goes on."""
     (tmp_path / "net.pt2").write_bytes(small_program())
     changed = rewritten(tmp_path / "net.pt2", tmp_path / "changed.pt2", changes)
