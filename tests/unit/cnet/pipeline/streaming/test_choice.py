@@ -43,7 +43,7 @@ def test_a_job_that_needs_all_weights_is_refused_where_streaming_is_asked_for(pa
     """Where it is left open, such a job is made in memory, however large the network is."""
     weights, sizes = random_weights(), StreamingSizes(least_bytes=0)
 
-    with pytest.raises(SpecError, match=r"^streaming: not possible for this job, .* Do not ask for streaming\.$") as no:
+    with pytest.raises(SpecError, match=r"^streaming: not possible for this job, .* Turn streaming off\.$") as no:
         reads_in_chunks(spec_of(**parts), Inputs(weights, None, FOLDER, streaming=True), weights)
 
     assert no.value.code == "cannot_stream"
