@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cnet.data import Dataset
-from cnet.pipeline import Inputs, Outcome, run
+from cnet.pipeline import Inputs, Outcome, RunObserver, run
 from cnet.results.points import BaselineResult, Point
 from cnet.spec import JobSpec
 from cnet.weights import Tensor, Weights
@@ -130,7 +130,7 @@ def training_spec(**members: Any) -> JobSpec:
     return JobSpec.parse({**defaults, **members})
 
 
-def compress(folder: Path, observer: Recorder | None = None, **members: Any) -> Outcome:
+def compress(folder: Path, observer: RunObserver | None = None, **members: Any) -> Outcome:
     """A run of ``weights_spec`` on ``random_weights``."""
     inputs = Inputs(random_weights(), None, folder)
     return run(weights_spec(**members), inputs, observer or Recorder())
