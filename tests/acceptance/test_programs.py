@@ -81,3 +81,26 @@ def test_a_module_is_compressed_by_one_call(client: Client, tmp_path: Path) -> N
     with pytest.raises(ClientError) as caught:
         client.compress(module, spec={**SPEC, "target": {"max_bytes": 1}}, example_inputs=examples, timeout=120)
     assert caught.value.code == "constraint_not_met"
+
+
+FINETUNED = {**SPEC, "training": {"epochs": 2}, "recover": {"epochs": 1, "centroid_epochs": 1}}
+
+
+def test_a_program_is_fine_tuned_with_a_data_set(client: Client, tmp_path: Path) -> None:
+    """With labels by one call, from the network's own weights; accuracies are measured."""
+    module = small_network()
+    before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+    result = client.compress(module, "digits", spec=FINETUNED, out=tmp_path / "out.npz", timeout=200)
+    assert result.point["accuracy"] > 30.0
+    assert result.report["baseline"]["accuracy"] is not None
+    assert not torch.equal(module.state_dict()["0.bias"], before["0.bias"])
+    assert (module.state_dict()["5.weight"] == 0).float().mean() > 0.4
+
+
+def test_a_program_learns_from_itself_without_labels(client: Client) -> None:
+    """Inputs alone are enough for the task distill."""
+    module = small_network()
+    inputs = torch.rand(200, 1, 8, 8, generator=torch.Generator().manual_seed(0)).numpy()
+    result = client.compress(module, {"x": inputs}, task="distill", spec=FINETUNED, timeout=200)
+    assert result.point["accuracy"] is None
+    assert result.point["metric"]["name"] == "agreement"
