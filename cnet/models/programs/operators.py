@@ -98,9 +98,6 @@ FILLED = frozenset({"aten.new_empty.default"})
 
 FILLS = frozenset({"aten.bernoulli_.float", "aten.fill_.Scalar", "aten.zero_.default"})
 
-RANDOM_IN_TRAINING = frozenset({"aten.rand.default", "aten.rand_like.default", "aten.bernoulli_.float"})
-"""Draws of random numbers outside dropout, such as stochastic depth."""
-
 TRAINING_FLAG = {
     "aten.dropout.default": 2,
     "aten.dropout_.default": 2,

@@ -117,6 +117,8 @@ class Signature:
 
     def _take_tensor(self, content: Mapping[str, Any], key: str, kind: Kind, scope: Scope) -> None:
         name = text_of(member(content, key, str))
+        if any(slot.name == name for slot in self.tensors):
+            raise damaged(f"tensor {quoted(name)} that is taken twice")
         value = self.values.setdefault(name, f"t{len(self.values)}")
         self.tensors.append(TensorSlot(value, name, kind))
         scope.define(text_of(member(member(content, "arg", dict), "name", str)), value)

@@ -264,6 +264,16 @@ def test_a_file_that_was_cut_is_refused(archive: Path, tmp_path: Path) -> None:
     assert refused(path) == "truncated"
 
 
+def test_a_tensor_that_is_taken_twice_is_refused(archive: Path, tmp_path: Path) -> None:
+    """Each input of the graph is another tensor."""
+
+    def edit(document: dict[str, Any]) -> None:
+        specs = document["graph_module"]["signature"]["input_specs"]
+        specs[1]["parameter"]["parameter_name"] = specs[0]["parameter"]["parameter_name"]
+
+    assert refused(rewritten(archive, tmp_path / "a.pt2", {MODEL: edited(edit)})) == "corrupt"
+
+
 def test_unwritten_memory_is_refused(archive: Path, tmp_path: Path) -> None:
     """``new_empty`` is taken only where the next call fills it."""
 
