@@ -28,6 +28,9 @@ Pattern = Annotated[str, Field(min_length=1, max_length=500)]
 DEFAULT_PARTS = {"method": "cnet", "prune": "magnitude", "quantize": "kmeans", "encode": "compact"}
 """The part that a job uses where its specification leaves a field out; a method only with a data set."""
 
+DEFAULT_QUANTIZER_ALONE = "auto"
+"""The quantizer of a job without a data set, in which no training can make up for damage."""
+
 DEFAULT_VALIDATION = 0.1
 """Share of the training data on which a job makes its choices, where its specification says nothing."""
 
@@ -245,7 +248,7 @@ class JobSpec(UserDocument):
         """The same job with every default written out, as its manifest and the API show it."""
         update: dict[str, Any] = {
             "prune": self.prune or self._default_pruner(),
-            "quantize": self.quantize or QUANTIZERS.create(DEFAULT_PARTS["quantize"]),
+            "quantize": self.quantize or self._default_quantizer(),
             "encode": self.encode or ENCODERS.create(DEFAULT_PARTS["encode"]),
         }
         if self.trains:
@@ -264,9 +267,12 @@ class JobSpec(UserDocument):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True, serialize_as_any=True)
 
     def _default_pruner(self) -> Pruner:
-        """The pruner of a job that names none. It prunes nothing where a method makes the zeros without data."""
-        method_prunes = not self.trains and self.method is not None
-        return PRUNERS.create(DEFAULT_PARTS["prune"], **({"sparsity": (0.0,)} if method_prunes else {}))
+        """The pruner of a job that names none. It prunes nothing without a data set to recover on."""
+        return PRUNERS.create(DEFAULT_PARTS["prune"], **({} if self.trains else {"sparsity": (0.0,)}))
+
+    def _default_quantizer(self) -> Quantizer:
+        """The quantizer of a job that names none."""
+        return QUANTIZERS.create(DEFAULT_PARTS["quantize"] if self.trains else DEFAULT_QUANTIZER_ALONE)
 
 
 def _prune_gradually(pruner: Pruner, training: Training) -> Pruner:

@@ -104,6 +104,7 @@ def _read_checkpoint(file: Path, job: JobSpec, weights_key: str | None, bar: Pro
 
 
 def _print_outcome(out: Path, outcome: Outcome, checkpoint: Checkpoint | None, *, json: bool) -> None:
+    from cnet.results.damage import verdict
     from cnet.results.report import metrics, table
 
     point = outcome.points[outcome.selected]
@@ -113,6 +114,7 @@ def _print_outcome(out: Path, outcome: Outcome, checkpoint: Checkpoint | None, *
         return
     emit_line(table(outcome.baseline, outcome.points, outcome.selected).rstrip("\n"))
     emit_line(f"{out}: {point.bytes.total:,} bytes, {point.ratio:.2f} times smaller; sha256 {point.sha256}")
+    emit_line(verdict(outcome.baseline, point))
 
 
 def unpack(

@@ -81,21 +81,23 @@ def submit(
     with _client(server, api_key) as client:
         job = client.submit(with_uploads(client, document, checkpoint, weights_key))
         if follow_it:
-            if not json:
-                note(f"job {job['id']}")
-            job = follow(client, job["id"], quiet=json)
-    _print_job(job, ended=follow_it, json=json)
-    if follow_it:
-        raise typer.Exit(exit_code(job))
-
-
-def _print_job(job: dict[str, Any], *, ended: bool, json: bool) -> None:
+            raise typer.Exit(_follow_job(client, job["id"], json=json))
     if json:
         emit_json(job)
-    elif ended:
-        print_outcome(job)
     else:
         emit_line(job["id"])
+
+
+def _follow_job(client: Client, job_id: str, *, json: bool) -> int:
+    """The exit code of a job whose end is waited for and printed, with the verdict on its selected point."""
+    if not json:
+        note(f"job {job_id}")
+    job = follow(client, job_id, quiet=json)
+    if json:
+        emit_json(job)
+    else:
+        print_outcome(job, client.results(job_id) if job["status"] == "succeeded" else None)
+    return exit_code(job)
 
 
 def ps(

@@ -34,21 +34,26 @@ def follow(client: Client, job_id: str, *, quiet: bool) -> dict[str, Any]:
     return client.job(job_id)
 
 
-def print_outcome(job: dict[str, Any]) -> None:
-    """Print how a job ended, with its error where it has one."""
+def print_outcome(job: dict[str, Any], results: dict[str, Any] | None = None) -> None:
+    """Print how a job ended, with its error where it has one, and the verdict on its selected point."""
     error = job.get("error")
     if error:
         note(f"cnet: {error['code']}: {error['detail']}")
     emit_line(f"{job['id']}: {job['status']}")
+    if results is not None and results["selected"] is not None:
+        emit_line(results_table(results).splitlines()[-1])
 
 
 def results_table(results: dict[str, Any]) -> str:
     """The results of a job as a table: the baseline, then one row for each point; ``>`` marks the selected one."""
+    from cnet.results.damage import verdict
     from cnet.results.points import BaselineResult, Point
     from cnet.results.report import table
 
-    points = [Point.from_json(point) for point in results["points"]]
-    return table(BaselineResult.from_json(results["baseline"]), points, results["selected"]).rstrip("\n")
+    points, selected = [Point.from_json(point) for point in results["points"]], results["selected"]
+    baseline = BaselineResult.from_json(results["baseline"])
+    shown = table(baseline, points, selected)
+    return shown.rstrip("\n") if selected is None else shown + verdict(baseline, points[selected])
 
 
 def _show(event: dict[str, Any], bar: ProgressBar) -> None:

@@ -13,8 +13,9 @@ from cnet.errors import BundleError, CheckpointError
 from cnet.parts.capabilities import reported_settings
 from cnet.products import product_slices
 from cnet.quantize import Quantizer
+from cnet.results.damage import warnings_about
 from cnet.results.measurements import BundleMeasurement, NetworkMeasurement, PointMeasurement, Scores, TensorMeasurement
-from cnet.results.measures import WeightCounts, squared_error
+from cnet.results.measures import WeightCounts, energy, squared_error
 from cnet.results.metrics import compute
 from cnet.results.points import BaselineResult, LayerResult, PartBytes, Point
 from cnet.symbols import Symbols
@@ -105,6 +106,7 @@ def measure_network(
         compared=len(vector),
         squared_error=squared_error(original, vector),
         populations=_populations(symbols.labels),
+        energy=energy(original),
     )
     return NetworkMeasurement(scores, accuracy_before_quantize, symbols.clusters, counts, tensors)
 
@@ -126,7 +128,8 @@ def point_of(measured: PointMeasurement, sizes: BundleSizes) -> Point:
     """The point of a bundle of these sizes."""
     bundle = BundleMeasurement(**vars(measured), bytes=compute(PartBytes, sizes), sha256=sizes.sha256)
     layers = tuple(compute(LayerResult, tensor) for tensor in measured.network.tensors)
-    return replace(compute(Point, bundle), layers=layers)
+    point = replace(compute(Point, bundle), layers=layers)
+    return replace(point, warnings=warnings_about(point))
 
 
 def _tensors(original: Vector, stored: Weights, decoded: Weights, symbols: Symbols) -> Iterator[TensorMeasurement]:
@@ -142,6 +145,7 @@ def _tensors(original: Vector, stored: Weights, decoded: Weights, symbols: Symbo
             compared=len(vector[part]),
             squared_error=squared_error(original[part], vector[part]),
             populations=_populations(labels),
+            energy=energy(original[part]),
         )
         yield TensorMeasurement(name, decoded[name].shape, counts)
 

@@ -34,6 +34,9 @@ SNR_DB: Mapping[Quality, float] = {"safe": 44.0, "small": 27.0, "smallest": 20.0
 MU: Mapping[Quality, float] = {"safe": 0.0, "small": 0.35, "smallest": 0.5}
 """Price of a bit of each quality; where labels have many bits it saves next to nothing, and takes time."""
 
+DEPTHWISE_DB = 8.0
+"""What is added to it in networks with depthwise convolutions: few weights share an output, so that noise stays."""
+
 _MEMORY = 3
 _GAIN_DB = 1.0  # by which the trellis' noise is lower than that of rounding to its steps
 _MANTISSA_BITS = 8  # of a stored unit
@@ -112,7 +115,7 @@ class Auto(Quantizer):
         scales = [largest_and_rms(vector[part][keep[part]]) for part in parts]
         steps = step_sizes(
             [TensorScale(shape, rms) for shape, (_, rms) in zip(shapes, scales, strict=True)],
-            SNR_DB[self.quality] - _GAIN_DB,
+            SNR_DB[self.quality] + (DEPTHWISE_DB if _has_depthwise(shapes) else 0.0) - _GAIN_DB,
         )
         chooser = FeedbackChooser(_MEMORY, MU[self.quality])
         multiples, units = np.zeros(len(vector), np.int32), np.ones(len(parts), vector.dtype)
@@ -123,6 +126,11 @@ class Auto(Quantizer):
                 multiples[part] = chooser.multiples(shape, values, keep[part])
         labels, used = label_integers(multiples[multiples != 0])
         return Symbols(multiples != 0, labels, used.astype(vector.dtype), Scales(units, sizes) if len(sizes) else None)
+
+
+def _has_depthwise(shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Whether a tensor after the first, which may have one input channel, is the kernel of a depthwise convolution."""
+    return any(len(shape) > 2 and shape[1] == 1 and shape[0] > 1 and max(shape[2:]) > 1 for shape in shapes[1:])
 
 
 def _stored_unit(unit: float, largest: float, dtype: np.dtype[np.floating]) -> np.floating:

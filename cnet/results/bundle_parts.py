@@ -60,6 +60,14 @@ class LayerResult:
     label_entropy: float | None = field(
         metadata=_layer("bits per label", "Entropy of the tensor's labels.", lambda m: m.counts.label_entropy)
     )
+    snr_db: float | None = field(
+        default=None,
+        metadata=_layer(
+            "dB",
+            "10 log10 of the energy of the tensor's weights ÷ that of their errors; null where none changed.",
+            lambda m: m.counts.snr_db,
+        ),
+    )
 
     def to_json(self) -> dict[str, Any]:
         """Its row in the metrics document."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -74,6 +75,11 @@ def squared_error(original: npt.NDArray[np.floating], decoded: npt.NDArray[np.fl
     return total
 
 
+def energy(vector: npt.NDArray[np.floating]) -> float:
+    """Sum of the squares of values, floating point, shape (n,), in float64."""
+    return sum(float(np.sum(np.square(part, dtype=np.float64))) for part in arrays.chunks(vector))
+
+
 def entropy(populations: npt.NDArray[np.integer]) -> float:
     """Entropy in bits, the sum of -p log2 p; 0 where nothing is counted.
 
@@ -128,6 +134,7 @@ class WeightCounts:
         compared: number of weights that were compared with the original; of products, their own.
         squared_error: sum of (decoded - original)² over these.
         populations: shape (clusters,), int64: how many weights have each label; None where there are no labels.
+        energy: sum of the squares of the original weights.
     """
 
     weights: int
@@ -135,6 +142,14 @@ class WeightCounts:
     compared: int
     squared_error: float
     populations: npt.NDArray[np.int64] | None
+    energy: float = 0.0
+
+    @property
+    def snr_db(self) -> float | None:
+        """Signal-to-noise ratio, 10 log10 of energy over squared error; None where either is 0 or beyond float64."""
+        if not 0 < self.squared_error < math.inf or not 0 < self.energy < math.inf:
+            return None
+        return 10 * (math.log10(self.energy) - math.log10(self.squared_error))
 
     @property
     def sparsity(self) -> float:

@@ -19,6 +19,7 @@ from cnet.results.baseline import (
     with_metric,
 )
 from cnet.results.bundle_parts import LayerResult, PartBytes
+from cnet.results.damage import ResultWarning
 from cnet.results.measurements import (
     BundleMeasurement,
     test_score,
@@ -155,6 +156,7 @@ class Point:
     )
     sha256: str = field(metadata=_point("file", "", "SHA-256 of the bundle's file, hex.", lambda m: m.sha256))
     layers: tuple[LayerResult, ...] = ()
+    warnings: tuple[ResultWarning, ...] = ()
     quantizer: str | None = field(
         default=None, metadata=_point("request", "", "Name of the quantizer.", lambda m: m.quantizer)
     )
@@ -169,6 +171,16 @@ class Point:
             "",
             "Lagrange multiplier of the quantizer's rate.",
             lambda m: m.settings.get("mu"),
+        ),
+    )
+    snr_db: float | None = field(
+        default=None,
+        metadata=_point(
+            "network",
+            "dB",
+            "10 log10 of the energy of the compressible weights ÷ that of their errors; null where none changed.",
+            lambda m: m.network.counts.snr_db,
+            noted="measured",
         ),
     )
     metric: TaskScore | None = field(
@@ -243,5 +255,6 @@ class Point:
         own = own_members(cls, document)
         own = with_metric(own)
         own["bytes"] = PartBytes(**own_members(PartBytes, document["bytes"]))
+        own["warnings"] = tuple(ResultWarning(**row) for row in document.get("warnings", ()))
         own["layers"] = tuple(LayerResult.from_json(row) for row in document.get("layers", ()))
         return cls(**own)

@@ -21,7 +21,8 @@ from cnet.errors import Issue, SpecError
 from cnet.models import Architecture
 from cnet.models.match import check_match
 from cnet.models.programs.manifest import ProgramTensorRow
-from cnet.search import CandidateGrid, resolved_document
+from cnet.results.damage import RUINING_BITS, foreseen
+from cnet.search import CandidateGrid, is_searched, resolved_document
 from cnet.spec import JobSpec, ProgramArchitecture
 from cnet.training.config import InputScaling
 from cnet.weights import Selection, pruning_masks
@@ -183,11 +184,21 @@ def warnings(checked: CheckedSpec) -> list[str]:
     if not _compressible(checked):
         unchanged = "compressible: no tensor is selected, so the bundle would store everything unchanged. "
         return [*about_data, unchanged + "Add patterns of names to compressible.include."]
-    return about_data + [
+    return [*about_data, *_about_damage(checked.spec)] + [
         f"compressible: the pattern {pattern!r} matches no tensor. Correct or remove it."
         for pattern in (*selection.include, *selection.exclude)
         if not any(fnmatchcase(tensor.name, pattern) for tensor in checked.tensors)
     ]
+
+
+def _about_damage(spec: JobSpec) -> list[str]:
+    """The warnings, each behind its code, about a job that nothing is measured or trained on."""
+    if spec.trains:
+        return []
+    candidates = () if is_searched(spec) else CandidateGrid.of(spec).candidates
+    sparsity = max((candidate.sparsity for candidate in candidates), default=0.0)
+    bits = min((candidate.bits for candidate in candidates), default=RUINING_BITS)
+    return [f"{warning.code}: {warning.detail}" for warning in foreseen(sparsity, bits)]
 
 
 def _selection(spec: JobSpec) -> Selection:

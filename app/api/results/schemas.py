@@ -80,15 +80,31 @@ def _outcome(name: str, description: str, point: type[BaseModel]) -> type[BaseMo
     )
 
 
+class ResultWarning(BaseModel):
+    """What the user of a point should know, and what to do."""
+
+    model_config = _GROWING
+
+    code: str = Field(description="`accuracy_unknown`, `likely_ruined` or `layer_ruined`.")
+    detail: str = Field(description="What is wrong, and what to do.")
+    tensor: str | None = Field(description="The tensor that it is about; null for the whole network.")
+
+
 _BUNDLE_URL = (str, Field(description="Path of the point's bundle."))
+_WARNINGS: tuple[Any, Any] = (
+    list[ResultWarning],
+    Field(default_factory=list, description="What to know before the bundle is used."),
+)
 _LAYERS = (
     list[_nested(points.LayerResult)] | None,  # type: ignore[misc] # made from the declarations
     Field(default=None, description="One row for each compressible tensor; null where the worker sent none."),
 )
 
-Results = _outcome("Results", "A job's points so far.", schema_of(points.Point, "Point", bundle_url=_BUNDLE_URL))
+Results = _outcome(
+    "Results", "A job's points so far.", schema_of(points.Point, "Point", bundle_url=_BUNDLE_URL, warnings=_WARNINGS)
+)
 Metrics = _outcome(
     "Metrics",
     "Every number of a job's points, those of each layer too.",
-    schema_of(points.Point, "DetailedPoint", bundle_url=_BUNDLE_URL, layers=_LAYERS),
+    schema_of(points.Point, "DetailedPoint", bundle_url=_BUNDLE_URL, warnings=_WARNINGS, layers=_LAYERS),
 )

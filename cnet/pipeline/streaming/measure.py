@@ -29,6 +29,7 @@ class Tally:
         unpruned: how many are not zero after pruning.
         kept: how many are not zero after quantizing either.
         squares: sum of the squared errors.
+        energy: sum of the squares of the original weights.
         populations: shape (clusters,), int64: how often each label occurs.
     """
 
@@ -37,6 +38,7 @@ class Tally:
     unpruned: int = 0
     kept: int = 0
     squares: float = 0.0
+    energy: float = 0.0
     populations: npt.NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -54,13 +56,14 @@ class Tally:
         self.unpruned += int(np.count_nonzero(symbols.keep & (original != 0)))
         self.kept += int(np.count_nonzero(decoded))
         self.squares += float(np.sum((decoded.astype(np.float64) - original.astype(np.float64)) ** 2))
+        self.energy += float(np.sum(np.square(original, dtype=np.float64)))
         if symbols.labels is not None:
             self.populations += np.bincount(symbols.labels, minlength=len(self.populations))
 
     def counts(self) -> WeightCounts:
         """The counts that metrics are computed from."""
         populations = None if self.clusters is None else self.populations
-        return WeightCounts(self.weights, self.kept, self.weights, self.squares, populations)
+        return WeightCounts(self.weights, self.kept, self.weights, self.squares, populations, self.energy)
 
 
 def measure_bundle(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, dict[str, Tally]]:

@@ -287,3 +287,16 @@ def test_a_program_is_an_architecture() -> None:
     assert list(_refusal({"architecture": {**program, "tasks": 1}})) == [("architecture", "tasks")]
     unknown = _refusal({"architecture": {**program, "task": "guess"}})
     assert "ctc" in unknown["architecture", "task"]
+
+
+def test_nothing_is_pruned_without_data_unless_asked_for() -> None:
+    """The quantizer is then ``auto`` at the quality ``safe``; an explicit sparsity is obeyed."""
+    alone = JobSpec.parse(ALONE).resolved()
+    pruned = JobSpec.parse({**ALONE, "prune": {"name": "magnitude", "sparsity": [0.9]}}).resolved()
+
+    assert alone.prune is not None
+    assert alone.prune.sparsity == (0.0,)
+    assert pruned.prune is not None
+    assert pruned.prune.sparsity == (0.9,)
+    for resolved in (alone, pruned):
+        assert resolved.to_json()["quantize"] == {"name": "auto", "quality": "safe"}

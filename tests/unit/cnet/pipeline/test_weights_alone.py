@@ -17,6 +17,7 @@ from cnet.formats import read_checkpoint
 from cnet.pipeline import Inputs, SilentRunObserver, run
 from cnet.pipeline.digests import spec_document
 from cnet.results import measures
+from cnet.spec import JobSpec
 from cnet.weights import Tensor, Weights
 from tests.real_files import real_file
 from tests.unit.cnet.pipeline.small_jobs import Recorder, blobs, compress, digests, random_weights, weights_spec
@@ -297,3 +298,25 @@ def test_values_beyond_float32_warn_nobody(tmp_path: Path) -> None:
     uniform = weights_spec(quantize={"name": "uniform"})
     with pytest.raises(CheckpointError, match="larger than its element type can hold"):
         run(uniform, Inputs(weights, None, tmp_path / "uniform"), SilentRunObserver())
+
+
+def test_the_default_changes_weights_by_little_and_says_what_is_unknown(tmp_path: Path) -> None:
+    """No zeros, 44 dB, and a warning that nothing was measured."""
+    spec = JobSpec.parse({"checkpoint": "c"})
+    outcome = run(spec, Inputs(random_weights(), None, tmp_path), SilentRunObserver())
+    point = outcome.points[0]
+
+    assert (point.quantizer, point.sparsity_requested) == ("auto", 0.0)
+    assert point.snr_db == pytest.approx(44, abs=2)
+    assert [warning.code for warning in point.warnings] == ["accuracy_unknown"]
+
+
+def test_pruning_that_ruins_a_network_is_obeyed_and_warned_about(tmp_path: Path) -> None:
+    """In the point and in the log."""
+    recorder = Recorder()
+    spec = JobSpec.parse({"checkpoint": "c", "prune": {"name": "magnitude", "sparsity": [0.95]}})
+    point = run(spec, Inputs(random_weights(), None, tmp_path), recorder).points[0]
+
+    assert point.sparsity == pytest.approx(0.95, abs=0.01)
+    assert "likely_ruined" in [warning.code for warning in point.warnings]
+    assert any("likely_ruined" in line for line in recorder.of("log"))

@@ -27,20 +27,20 @@ DESCRIPTION = "Energy of the weights ÷ energy of the error."
 class WiderPoint(Point):
     """A point with one more metric."""
 
-    snr_db: float | None = field(
+    noise_db: float | None = field(
         default=None,
         metadata=declare(Metric("decibels", DESCRIPTION, "network", lambda m: m.snr, "rounded", "SNR")),
     )
 
 
-WIDER = WiderPoint(**{each.name: getattr(a_point(0, 500, 88.0), each.name) for each in fields(Point)}, snr_db=20.25)
+WIDER = WiderPoint(**{each.name: getattr(a_point(0, 500, 88.0), each.name) for each in fields(Point)}, noise_db=20.25)
 
 
 def test_a_new_metric_appears_in_json() -> None:
     """And reads back."""
-    assert WIDER.to_json()["snr_db"] == 20.25
+    assert WIDER.to_json()["noise_db"] == 20.25
     assert WiderPoint.from_json(json.loads(json.dumps(WIDER.to_metrics()))) == WIDER
-    assert replace(WIDER, snr_db=float("inf")).to_json()["snr_db"] is None
+    assert replace(WIDER, noise_db=float("inf")).to_json()["noise_db"] is None
 
 
 def test_a_new_metric_appears_in_the_tables() -> None:
@@ -48,7 +48,7 @@ def test_a_new_metric_appears_in_the_tables() -> None:
     rows = list(csv.DictReader(io.StringIO(metrics_csv([WIDER]), newline="")))
     heading, baseline, point = table(a_baseline(), [WIDER]).splitlines()
 
-    assert [row["snr_db"] for row in rows] == ["20.25"]
+    assert [row["noise_db"] for row in rows] == ["20.25"]
     assert heading.split()[-1] == "SNR"
     assert point.split()[-1] == "20.25"
     assert baseline.split()[-1] == "4,000"
@@ -56,7 +56,7 @@ def test_a_new_metric_appears_in_the_tables() -> None:
 
 def test_a_new_metric_appears_in_the_schema_of_the_api() -> None:
     """With its unit and description."""
-    schema = schema_of(WiderPoint, "WiderPoint").model_json_schema()["properties"]["snr_db"]
+    schema = schema_of(WiderPoint, "WiderPoint").model_json_schema()["properties"]["noise_db"]
 
     assert schema["unit"] == "decibels"
     assert schema["description"] == DESCRIPTION
@@ -66,7 +66,7 @@ def test_a_new_metric_appears_in_the_schema_of_the_api() -> None:
 class NoiseResult:
     """One metric."""
 
-    snr_db: float = field(metadata=WiderPoint.__dataclass_fields__["snr_db"].metadata)
+    noise_db: float = field(metadata=WiderPoint.__dataclass_fields__["noise_db"].metadata)
 
 
 def test_a_new_metric_is_computed_and_noted() -> None:
@@ -74,8 +74,8 @@ def test_a_new_metric_is_computed_and_noted() -> None:
     measurement = SimpleNamespace(snr=20.123456789)
 
     assert compute(NoiseResult, measurement) == NoiseResult(20.123456789)
-    assert compute_notes(NoiseResult, measurement) == {"snr_db": 20.1235}
-    assert compute_notes(NoiseResult, SimpleNamespace(snr=float("inf"))) == {"snr_db": None}
+    assert compute_notes(NoiseResult, measurement) == {"noise_db": 20.1235}
+    assert compute_notes(NoiseResult, SimpleNamespace(snr=float("inf"))) == {"noise_db": None}
 
 
 RESULTS = [BaselineResult, PartBytes, LayerResult, Point, TaskScore]
@@ -83,10 +83,10 @@ RESULTS = [BaselineResult, PartBytes, LayerResult, Point, TaskScore]
 
 @pytest.mark.parametrize("result", RESULTS)
 def test_every_field_declares_a_metric(result: type[Any]) -> None:
-    """But the layers of a point, which hold metrics of their own."""
+    """But the layers of a point, which hold metrics of their own, and its warnings, which follow from metrics."""
     declared = [each.name for each in declared_metrics(result)]
 
-    assert declared == [each.name for each in fields(result) if each.name != "layers"]
+    assert declared == [each.name for each in fields(result) if each.name not in {"layers", "warnings"}]
     for each in declared_metrics(result):
         assert each.metric.description.endswith("."), each.name
 

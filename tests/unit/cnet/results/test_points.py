@@ -10,7 +10,7 @@ from tests.unit.cnet.points_at_hand import a_baseline, a_point
 
 CONTRACT = {
     *("index", "sparsity_requested", "sparsity", "clusters", "accuracy", "accuracy_before_quantize", "loss"),
-    *("metric", "accuracy_validation", "top5", "kl", "agreement"),
+    *("metric", "accuracy_validation", "top5", "snr_db", "kl", "agreement", "warnings"),
     *("ratio", "ratio_weights", "ratio_raw", "bits_per_parameter", "label_entropy", "bytes", "mse", "sha256"),
 }
 

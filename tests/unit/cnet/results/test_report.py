@@ -61,7 +61,7 @@ def test_csv_has_one_row_a_point_and_crlf() -> None:
     assert ",".join(rows[0]) == (
         "index,sparsity_requested,sparsity,clusters_requested,clusters,accuracy,accuracy_before_quantize,loss,ratio,"
         "ratio_weights,ratio_raw,bits_per_parameter,label_entropy,bytes_mask,bytes_labels,bytes_centroids,"
-        "bytes_other_tensors,bytes_container,bytes_total,mse,sha256,quantizer,step,mu,"
+        "bytes_other_tensors,bytes_container,bytes_total,mse,sha256,quantizer,step,mu,snr_db,"
         "metric_name,metric_unit,metric_value,metric_validation,metric_higher_is_better,accuracy_validation,top5,kl,"
         "agreement,selected"
     )

@@ -206,9 +206,25 @@ def test_estimate_from_scratch(bench: Bench) -> None:
 def test_validation_warns(bench: Bench) -> None:
     """Patterns that match nothing, and networks with nothing to compress, give a warning."""
     spec: dict[str, Any] = {"checkpoint": lenet(bench), "compressible": {"exclude": ["nothing.*"]}}
-    assert "nothing.*" in bench.client.post("/v1/jobs:validate", json=spec).json()["warnings"][0]
+    assert "nothing.*" in bench.client.post("/v1/jobs:validate", json=spec).json()["warnings"][-1]
     spec["compressible"] = {"exclude": ["*"]}
     assert "no tensor" in bench.client.post("/v1/jobs:validate", json=spec).json()["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("parts", "codes"),
+    [
+        ({}, ["accuracy_unknown"]),
+        ({"quantize": {"name": "auto", "quality": "lossless"}}, []),
+        ({"prune": {"name": "magnitude", "sparsity": 0.9}}, ["accuracy_unknown", "likely_ruined"]),
+        ({"quantize": {"name": "binary"}}, ["accuracy_unknown", "likely_ruined"]),
+    ],
+)
+def test_damage_is_foreseen_without_a_data_set(bench: Bench, parts: dict[str, Any], codes: list[str]) -> None:
+    """The codes of the warnings about a job on weights alone, each before what is wrong and what to do."""
+    answer = bench.client.post("/v1/jobs:validate", json={"checkpoint": lenet(bench), **parts}).json()
+
+    assert [text.split(":")[0] for text in answer["warnings"]] == codes
 
 
 def test_a_mask_is_compressed_only_where_included_and_must_be_finite(bench: Bench) -> None:

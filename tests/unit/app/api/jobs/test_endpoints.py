@@ -58,7 +58,8 @@ def test_submit(bench: Bench) -> None:
 def test_spec_is_stored_with_its_defaults(bench: Bench) -> None:
     """The stored spec has every default written out, and is the same spec when parsed again."""
     job = bench.client.post("/v1/jobs", json={"checkpoint": lenet(bench)}).json()
-    assert job["spec"]["prune"] == {"name": "magnitude", "sparsity": [0.9], "scope": "network", "floor": 0.0}
+    assert job["spec"]["prune"] == {"name": "magnitude", "sparsity": [0.0], "scope": "network", "floor": 0.0}
+    assert job["spec"]["quantize"] == {"name": "auto", "quality": "safe"}
     assert {"quantize", "encode"} <= set(job["spec"])
     assert JobSpec.parse(job["spec"]).resolved().to_json() == job["spec"]
 

@@ -1,0 +1,119 @@
+"""Warnings about points that may have been damaged, with what to do, and a verdict in one line.
+
+Without a data set nothing says what a network still can do. The signal-to-noise ratio of its weights says what is
+likely: below ``RUINED_DB`` networks that were not trained for it lose most of their accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cnet.results.points import BaselineResult, Point
+
+RUINED_DB = 12.0
+"""Signal-to-noise ratio in dB below which a network is likely to be ruined: a sixteenth of the energy is noise."""
+
+LAYER_RUINED_DB = 6.0
+"""The same for one tensor: a quarter of its energy is noise."""
+
+RUINING_SPARSITY = 0.5
+"""Largest sparsity that networks usually survive without training."""
+
+RUINING_BITS = 3.0
+"""Fewest bits of a label that networks usually survive without training."""
+
+_REMEDY = "Ask for quantize {'name': 'auto', 'quality': 'safe'} and no sparsity, or give a data set to train on."
+_NAMED_TENSORS = 5
+
+
+@dataclass(frozen=True)
+class ResultWarning:
+    """What the user of a point should know.
+
+    Attributes:
+        code: ``accuracy_unknown``, ``likely_ruined`` or ``layer_ruined``.
+        detail: what is wrong, and what to do.
+        tensor: the name of the tensor that it is about; None for the whole network.
+    """
+
+    code: str
+    detail: str
+    tensor: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The contract's warning."""
+        return {"code": self.code, "detail": self.detail, "tensor": self.tensor}
+
+
+def warnings_about(point: Point) -> tuple[ResultWarning, ...]:
+    """The warnings about a point whose accuracy is unknown; none where it is known, or where no weight has changed."""
+    if point.quality is not None or point.snr_db is None:
+        return ()
+    return tuple(_warnings(point, point.snr_db))
+
+
+def _warnings(point: Point, snr_db: float) -> Iterator[ResultWarning]:
+    yield ResultWarning("accuracy_unknown", accuracy_unknown())
+    if snr_db < RUINED_DB:
+        yield ResultWarning(
+            "likely_ruined",
+            f"the noise in the weights is only {snr_db:.1f} dB below them, and below {RUINED_DB:g} dB networks that "
+            f"were not trained for it are usually ruined. {_REMEDY}",
+        )
+    ruined = [layer for layer in point.layers if layer.snr_db is not None and layer.snr_db < LAYER_RUINED_DB]
+    for layer in ruined[:_NAMED_TENSORS]:
+        more = f", and so it is in {len(ruined) - 1} more tensors" if len(ruined) > 1 else ""
+        yield ResultWarning(
+            "layer_ruined",
+            f"the noise is only {layer.snr_db:.1f} dB below the weights{more}. Exclude the tensor "
+            "(compressible.exclude), or ask for a better quality.",
+            layer.name,
+        )
+
+
+def accuracy_unknown() -> str:
+    """The text of the warning about a job without a data set."""
+    return (
+        "there is no data set, so it is not known what the network still can do. Compare its outputs with those of "
+        "the original before you use it, or give a data set."
+    )
+
+
+def foreseen(sparsity: float, bits: float) -> Iterator[ResultWarning]:
+    """The warnings about a job without a data set that can be given before it runs.
+
+    Args:
+        sparsity: the largest that it asks for, 0..1.
+        bits: the fewest bits of a label that it asks for.
+    """
+    if not sparsity and bits >= 32:
+        return
+    yield ResultWarning("accuracy_unknown", accuracy_unknown())
+    if sparsity > RUINING_SPARSITY:
+        yield ResultWarning(
+            "likely_ruined",
+            f"prune.sparsity: {sparsity:g} without training usually ruins a network; up to {RUINING_SPARSITY:g} most "
+            f"survive. {_REMEDY}",
+        )
+    if bits < RUINING_BITS:
+        yield ResultWarning(
+            "likely_ruined",
+            f"quantize: labels of {bits:.1f} bits without training usually ruin a network. {_REMEDY}",
+        )
+
+
+def verdict(baseline: BaselineResult, point: Point) -> str:
+    """One line that says whether the network of a point can be expected to work."""
+    if point.quality is not None:
+        before = "" if baseline.quality is None else f"; before compression {abs(baseline.quality):.6g}"
+        name = point.metric.name if point.metric else "accuracy"
+        return f"verdict: measured, {name} {abs(point.quality):.6g}{before}"
+    if point.snr_db is None:
+        return "verdict: lossless, every compressible weight is as it was"
+    noise = f"noise {point.snr_db:.1f} dB below the weights"
+    if any(warning.code != "accuracy_unknown" for warning in point.warnings):
+        return f"verdict: likely ruined, {noise}. {_REMEDY}"
+    return f"verdict: not measured (no data set), {noise}. Compare outputs with those of the original before use."

@@ -1,0 +1,84 @@
+"""Warnings about damage: by the signal-to-noise ratio where no accuracy is known, and a verdict in one line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from cnet.results.damage import ResultWarning, foreseen, verdict, warnings_about
+from cnet.results.points import LayerResult, Point
+from tests.unit.cnet.points_at_hand import a_baseline, a_point
+
+
+def point_with(snr_db: float | None, *layers: float | None, accuracy: float | None = None) -> Point:
+    """A point with its warnings, and with layers of these signal-to-noise ratios."""
+    rows = tuple(
+        LayerResult(f"layer.{place}", (2, 2), 4, 4, 0.0, 0.1, 2, 1.0, layer) for place, layer in enumerate(layers)
+    )
+    point = replace(a_point(0, 500, accuracy), snr_db=snr_db, layers=rows)
+    return replace(point, warnings=warnings_about(point))
+
+
+@pytest.mark.parametrize(
+    ("point", "codes"),
+    [
+        (point_with(44.0, 50.0, 40.0), [("accuracy_unknown", None)]),
+        (point_with(5.0, 20.0), [("accuracy_unknown", None), ("likely_ruined", None)]),
+        (point_with(20.0, 20.0, 3.0), [("accuracy_unknown", None), ("layer_ruined", "layer.1")]),
+        (point_with(None), []),
+        (point_with(5.0, 3.0, accuracy=90.0), []),
+    ],
+)
+def test_each_warning_has_its_code_and_tensor(point: Point, codes: list[tuple[str, str | None]]) -> None:
+    """And ends with what to do."""
+    assert [(warning.code, warning.tensor) for warning in point.warnings] == codes
+    assert all(warning.detail.endswith(".") for warning in point.warnings)
+
+
+def test_few_of_many_ruined_tensors_are_named() -> None:
+    """The first five, with the number of all others."""
+    warnings = point_with(4.0, *[3.0] * 9).warnings
+
+    assert [warning.tensor for warning in warnings[2:]] == [f"layer.{place}" for place in range(5)]
+    assert "8 more tensors" in warnings[2].detail
+
+
+@pytest.mark.parametrize(
+    ("sparsity", "bits", "codes"),
+    [
+        (0.0, 32.0, []),
+        (0.0, 8.0, ["accuracy_unknown"]),
+        (0.9, 8.0, ["accuracy_unknown", "likely_ruined"]),
+        (0.0, 1.0, ["accuracy_unknown", "likely_ruined"]),
+    ],
+)
+def test_damage_is_foreseen(sparsity: float, bits: float, codes: list[str]) -> None:
+    """From what the job asks for."""
+    assert [warning.code for warning in foreseen(sparsity, bits)] == codes
+
+
+@pytest.mark.parametrize(
+    ("point", "said"),
+    [
+        (point_with(44.0), "not measured"),
+        (point_with(5.0), "likely ruined"),
+        (point_with(30.0, 2.0), "likely ruined"),
+        (point_with(None), "lossless"),
+        (point_with(10.0, accuracy=89.5), "accuracy 89.5; before compression 90"),
+    ],
+)
+def test_the_verdict_is_one_line(point: Point, said: str) -> None:
+    """With the noise where nothing was measured."""
+    line = verdict(a_baseline(), point)
+
+    assert said in line
+    assert "\n" not in line
+
+
+def test_warnings_read_back_from_json() -> None:
+    """As part of a point."""
+    point = point_with(5.0, 3.0)
+
+    assert Point.from_json(point.to_metrics()) == point
+    assert ResultWarning(**point.warnings[0].to_json()) == point.warnings[0]
