@@ -76,7 +76,7 @@ def test_exit_codes_tell_how_a_job_ended(client: Client, service: Up, checkpoint
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("compress",), 2, "FILE"),
+        (("compress",), 2, "--out"),
         (("compress", "missing.pth", "-o", "x.npz"), 2, "there is no file missing.pth"),
         (("verify", "README.md"), 1, "bundle"),
         (("inspect", "README.md"), 1, ""),
