@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from cnet.data.dataset_format import Layout
 from cnet.data.dataset_reader import UploadedDataset
 from cnet.documents import StrictDocument
-from cnet.errors import DatasetError
-from cnet.formats.checkpoint_manifest import WarningRow
+from cnet.errors import CnetError, DatasetError
+from cnet.formats.upload_manifest import UploadManifest, WarningRow
 
 
 class InputRow(StrictDocument):
@@ -28,7 +28,7 @@ class TargetRow(StrictDocument):
     dtype: str
 
 
-class DatasetManifest(StrictDocument):
+class DatasetManifest(UploadManifest):
     """The description of a data set that the API shows, without id, file name, size, digest and times of the upload.
 
     ``input_shape`` and ``dtype`` are those of the first input, ``classes`` is None where the targets are no labels, and
@@ -36,7 +36,9 @@ class DatasetManifest(StrictDocument):
     are stored with the channels first.
     """
 
-    version: Literal[1] = 1
+    kind: ClassVar[str] = "data set"
+    error: ClassVar[type[CnetError]] = DatasetError
+
     format: str
     splits: dict[str, int]
     input_shape: tuple[int, ...] = Field(strict=False)
@@ -46,7 +48,6 @@ class DatasetManifest(StrictDocument):
     targets: TargetRow | None
     layout: Layout | None = None
     class_names: tuple[str, ...] | None = Field(default=None, strict=False)
-    warnings: tuple[WarningRow, ...] = Field(strict=False)
 
     @classmethod
     def of(cls, uploaded: UploadedDataset) -> DatasetManifest:
@@ -69,17 +70,3 @@ class DatasetManifest(StrictDocument):
             class_names=uploaded.class_names,
             warnings=tuple(WarningRow.of(notice) for notice in uploaded.warnings),
         )
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> DatasetManifest:
-        """Read what ``to_json`` wrote. Raises DatasetError (``corrupt``)."""
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            raise DatasetError(
-                "the manifest of the data set is damaged. Upload the data set again.", code="corrupt"
-            ) from error
-
-    def to_json(self) -> str:
-        """One line of JSON, the same for the same data set."""
-        return self.model_dump_json()

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from cnet.documents import StrictDocument
-from cnet.errors import CheckpointError
+from cnet.errors import CheckpointError, CnetError
 from cnet.formats.checkpoint_reader import Checkpoint
-from cnet.formats.parsing.contents import Notice
 from cnet.formats.parsing.tensor_values import value_statistics
+from cnet.formats.upload_manifest import UploadManifest, WarningRow
 from cnet.weights import Tensor, Weights
-
-
-class WarningRow(StrictDocument):
-    """A warning for the user; ``tensor`` names the tensor that it is about, null where it is about none."""
-
-    code: str
-    detail: str
-    tensor: str | None = None
-
-    @classmethod
-    def of(cls, notice: Notice) -> WarningRow:
-        """The JSON form of a notice."""
-        return cls(code=notice.code, detail=notice.detail, tensor=notice.tensor)
 
 
 class TensorRow(StrictDocument):
@@ -44,14 +31,16 @@ class TensorRow(StrictDocument):
     tied_to: str | None
 
 
-class CheckpointManifest(StrictDocument):
+class CheckpointManifest(UploadManifest):
     """The description of a checkpoint that the API shows, without id, file name, size, digest and times of the upload.
 
     ``tensors`` has one row for each name, tied copies too. ``parameters``, ``compressible_parameters`` and ``dtypes``
     (number of elements of each element type) count tied tensors once.
     """
 
-    version: Literal[1] = 1
+    kind: ClassVar[str] = "checkpoint"
+    error: ClassVar[type[CnetError]] = CheckpointError
+
     format: str
     tensors: tuple[TensorRow, ...] = Field(strict=False)
     parameters: int
@@ -60,7 +49,6 @@ class CheckpointManifest(StrictDocument):
     weights_key: str | None
     stripped_prefix: str | None
     tied: tuple[tuple[str, ...], ...] = Field(strict=False)
-    warnings: tuple[WarningRow, ...] = Field(strict=False)
 
     @classmethod
     def of(cls, checkpoint: Checkpoint) -> CheckpointManifest:
@@ -78,20 +66,6 @@ class CheckpointManifest(StrictDocument):
             tied=weights.tied,
             warnings=tuple(WarningRow.of(notice) for notice in checkpoint.warnings),
         )
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> CheckpointManifest:
-        """Read what ``to_json`` wrote. Raises CheckpointError (``corrupt``)."""
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            raise CheckpointError(
-                "the manifest of the checkpoint is damaged. Upload the checkpoint again.", code="corrupt"
-            ) from error
-
-    def to_json(self) -> str:
-        """One line of JSON, the same for the same checkpoint."""
-        return self.model_dump_json()
 
 
 def _row(tensor: Tensor, weights: Weights, compressible: bool) -> TensorRow:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from cnet.documents import StrictDocument
-from cnet.errors import ProgramError
-from cnet.formats.checkpoint_manifest import WarningRow
+from cnet.errors import CnetError, ProgramError
 from cnet.formats.parsing.contents import Notice
 from cnet.formats.parsing.tensor_values import value_statistics
+from cnet.formats.upload_manifest import UploadManifest, WarningRow
 from cnet.models.programs.document import ProgramInput, ProgramOutput, Size
 from cnet.models.programs.reader import ProgramArchive
 
@@ -33,7 +33,7 @@ class ProgramTensorRow(StrictDocument):
     tied_to: str | None
 
 
-class ProgramManifest(StrictDocument):
+class ProgramManifest(UploadManifest):
     """The description of a program that the API shows and that jobs are checked against, without that of the upload.
 
     Attributes:
@@ -49,7 +49,9 @@ class ProgramManifest(StrictDocument):
         warnings: what the user should know.
     """
 
-    version: Literal[1] = 1
+    kind: ClassVar[str] = "program"
+    error: ClassVar[type[CnetError]] = ProgramError
+
     inputs: tuple[ProgramInput, ...] = Field(strict=False)
     outputs: tuple[ProgramOutput, ...] = Field(strict=False)
     ranges: dict[str, tuple[int, int | None]] = Field(strict=False)
@@ -60,7 +62,6 @@ class ProgramManifest(StrictDocument):
     tied: tuple[tuple[str, ...], ...] = Field(strict=False)
     operators: tuple[str, ...] = Field(strict=False)
     torch_version: str
-    warnings: tuple[WarningRow, ...] = Field(strict=False)
 
     @classmethod
     def of(cls, archive: ProgramArchive) -> ProgramManifest:
@@ -91,18 +92,6 @@ class ProgramManifest(StrictDocument):
             torch_version=program.torch_version,
             warnings=tuple(WarningRow.of(notice) for notice in _notices(archive)),
         )
-
-    @classmethod
-    def from_json(cls, text: str | bytes) -> ProgramManifest:
-        """Read what ``to_json`` wrote. Raises ProgramError (``corrupt``)."""
-        try:
-            return cls.model_validate_json(text)
-        except ValidationError as error:
-            raise ProgramError("the manifest of the program is damaged. Upload the program again.") from error
-
-    def to_json(self) -> str:
-        """One line of JSON, the same for the same program."""
-        return self.model_dump_json()
 
 
 def _notices(archive: ProgramArchive) -> list[Notice]:
