@@ -22,7 +22,7 @@ from app.api.http.idempotency import QUICK_SECONDS, AnswerStore, idempotent
 from app.api.http.pagination import ID_PATTERN
 from app.api.request_folder import request_folder
 from app.core.clock import utc_now
-from app.core.errors import GoneError, NotFoundError
+from app.core.errors import ConflictError, GoneError, NotFoundError
 from app.core.uploaded_files import NewUploadedFile, UploadedFile, UploadedFiles
 
 _ID = re.compile(ID_PATTERN)
@@ -78,6 +78,30 @@ def get_uploaded_file(files: UploadedFiles, kind: str, file_id: str, owner: str)
     if stored.expires_at is not None and stored.expires_at <= utc_now():
         raise GoneError(f"{kind} {file_id}: it has expired and was removed. Upload it again.")
     return stored
+
+
+def delete_uploaded_file(
+    files: UploadedFiles, kind: str, file_id: str, owner: str, is_in_use: Callable[[str], bool]
+) -> None:
+    """Delete an owner's uploaded file.
+
+    Args:
+        files: all files of its kind.
+        kind: name of the kind in error messages.
+        file_id: the id that the request names.
+        owner: who sent the request.
+        is_in_use: whether a job that has not ended needs the file with this id.
+
+    Raises:
+        ConflictError: (``in_use``) a job needs it.
+        NotFoundError, GoneError: as ``get_uploaded_file``.
+    """
+    stored = get_uploaded_file(files, kind, file_id, owner)
+    if is_in_use(stored.id):
+        raise ConflictError(
+            f"{kind} {stored.id}: a job that has not ended needs it. Wait for the job or cancel it.", code="in_use"
+        )
+    files.mark_deleted(stored.id)
 
 
 async def accept_upload(

@@ -10,8 +10,7 @@ from app.api.backend import Backend
 from app.api.checkpoints.schemas import CheckpointQuery
 from app.api.http.file_response import Download, repr_digest
 from app.api.http.filenames import attachment
-from app.api.uploaded_files import UploadReader, get_uploaded_file
-from app.core.errors import ConflictError
+from app.api.uploaded_files import UploadReader, delete_uploaded_file, get_uploaded_file
 from app.core.uploaded_files import UploadedFile
 from cnet.formats import refuse_lone_shard
 from cnet.sandbox import WEIGHTS_FILE
@@ -34,12 +33,9 @@ def get(backend: Backend, checkpoint_id: str, owner: str) -> UploadedFile:
 
 def delete(backend: Backend, checkpoint_id: str, owner: str) -> None:
     """Delete a checkpoint. Raises ConflictError (``in_use``) while a job needs it, NotFoundError, GoneError."""
-    stored = get(backend, checkpoint_id, owner)
-    if backend.jobs.uses(checkpoint_id=stored.id):
-        raise ConflictError(
-            f"checkpoint {stored.id}: a job that has not ended needs it. Wait for the job or cancel it.", code="in_use"
-        )
-    backend.checkpoints.mark_deleted(stored.id)
+    delete_uploaded_file(
+        backend.checkpoints, "checkpoint", checkpoint_id, owner, lambda found: backend.jobs.uses(checkpoint_id=found)
+    )
 
 
 def content(backend: Backend, checkpoint_id: str, owner: str) -> Download:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from app.api.backend import Backend
-from app.api.uploaded_files import UploadReader, get_uploaded_file
-from app.core.errors import ConflictError, NotFoundError
+from app.api.uploaded_files import UploadReader, delete_uploaded_file, get_uploaded_file
+from app.core.errors import NotFoundError
 from app.core.uploaded_files import UploadedFile
 from cnet.data import DATASETS
 from cnet.data.dataset import DEFAULT_INPUT
@@ -71,12 +71,9 @@ def get(backend: Backend, dataset_id: str, owner: str) -> UploadedFile:
 
 def delete(backend: Backend, dataset_id: str, owner: str) -> None:
     """Delete a data set. Raises ConflictError (``in_use``) while a job needs it, NotFoundError, GoneError."""
-    stored = get(backend, dataset_id, owner)
-    if backend.jobs.uses(dataset_id=stored.id):
-        raise ConflictError(
-            f"data set {stored.id}: a job that has not ended needs it. Wait for the job or cancel it.", code="in_use"
-        )
-    backend.datasets.mark_deleted(stored.id)
+    delete_uploaded_file(
+        backend.datasets, "data set", dataset_id, owner, lambda found: backend.jobs.uses(dataset_id=found)
+    )
 
 
 def resolve(backend: Backend, name: str, owner: str) -> DatasetFacts:

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.api.backend import Backend
-from app.api.uploaded_files import UploadReader, get_uploaded_file
-from app.core.errors import ConflictError
+from app.api.uploaded_files import UploadReader, delete_uploaded_file, get_uploaded_file
 from app.core.uploaded_files import UploadedFile
 from cnet.sandbox import PROGRAM_FILE
 
@@ -30,9 +29,6 @@ def get(backend: Backend, program_id: str, owner: str) -> UploadedFile:
 
 def delete(backend: Backend, program_id: str, owner: str) -> None:
     """Delete a program. Raises ConflictError (``in_use``) while a job needs it, NotFoundError, GoneError."""
-    stored = get(backend, program_id, owner)
-    if backend.jobs.uses(program_id=stored.id):
-        raise ConflictError(
-            f"program {stored.id}: a job that has not ended needs it. Wait for the job or cancel it.", code="in_use"
-        )
-    backend.programs.mark_deleted(stored.id)
+    delete_uploaded_file(
+        backend.programs, "program", program_id, owner, lambda found: backend.jobs.uses(program_id=found)
+    )
