@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from cnet.errors import ProgramError
 from cnet.formats.parsing.quoting import quoted
 from cnet.models.programs import operators
 from cnet.models.programs.arguments import Scope, damaged, member, only, read_argument, text_of
-from cnet.models.programs.document import Argument, Call, Reference
+from cnet.models.programs.document import Argument, Call, Graph, Reference
 
 _MOST_CALLS = 200_000
 _DEEPEST = 8
@@ -29,22 +29,17 @@ class CallReader:
     def read(self, graph: Mapping[str, Any], scope: Scope) -> None:
         """All nodes of a graph. Raises ProgramError."""
         self._read_nodes(graph, scope, depth=0)
-        self._check_unwritten_memory()
+
+    def finish(self, outputs: tuple[str, ...]) -> Graph:
+        """The graph that returns ``outputs``. Raises ProgramError where it uses memory that was never written."""
+        self._check_unwritten_memory(outputs)
+        return Graph(calls=tuple(self.calls), outputs=outputs)
 
     @property
     def trains(self) -> bool:
         """Whether any dropout or batch norm is in the mode of training."""
-        flagged = [call for call in self.calls if call.target in operators.TRAINING_FLAG]
-        free = [
-            call
-            for call in flagged
-            if not (call.target in operators.NORMALIZATIONS and len(call.args) > 3 and call.args[3] is None)
-        ]
-        return any(
-            call.args[position] is True
-            for call in free
-            if len(call.args) > (position := operators.TRAINING_FLAG[call.target])
-        )
+        flags = ((call, operators.training_flag(call)) for call in self.calls)
+        return any(position is not None and call.args[position] is True for call, position in flags)
 
     @property
     def is_decomposed(self) -> bool:
@@ -144,22 +139,29 @@ class CallReader:
             else:
                 scope.define(original, value)
 
-    def _check_unwritten_memory(self) -> None:
-        """Refuse a tensor of unwritten memory that is used before it is filled."""
-        for position, call in enumerate(self.calls):
+    def _check_unwritten_memory(self, outputs: tuple[str, ...]) -> None:
+        """Refuse a tensor of unwritten memory that is used, or returned, before it is filled."""
+        unwritten: dict[str, str] = {}
+        for call in self.calls:
+            taken = set(call.references())
+            if call.target in operators.FILLS and isinstance(call.args[0] if call.args else None, Reference):
+                filled = next(call.references())
+                unwritten.pop(filled, None)
+                taken.discard(filled)
+            _refuse_unwritten(unwritten, taken)
             if call.target in operators.FILLED:
-                users = (
-                    later for later in self.calls[position:] if Reference(ref=call.results[0] or "v0") in later.args
-                )
-                first = next(users, None)
-                if first is not None and (
-                    first.target not in operators.FILLS or first.args[0] != Reference(ref=call.results[0] or "v0")
-                ):
-                    raise ProgramError(
-                        f"program: {call.target} gives memory that was never written. "
-                        "Use zeros in its place and export again.",
-                        code="program_operator",
-                    )
+                unwritten |= {result: call.target for result in call.results if result is not None}
+        _refuse_unwritten(unwritten, outputs)
+
+
+def _refuse_unwritten(unwritten: Mapping[str, str], taken: Iterable[str]) -> None:
+    for value in taken:
+        if value in unwritten:
+            raise ProgramError(
+                f"program: {unwritten[value]} gives memory that was never written. "
+                "Use zeros in its place and export again.",
+                code="program_operator",
+            )
 
 
 def _short(target: str) -> str:

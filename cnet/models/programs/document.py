@@ -7,6 +7,7 @@ the names that the user knows are kept beside them as data.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
@@ -72,6 +73,13 @@ class Call(StrictDocument):
     kwargs: dict[str, Argument] = Field(default_factory=dict)
     results: tuple[ValueName | None, ...] = Field(strict=False)
     several: bool = False
+
+    def references(self) -> Iterator[str]:
+        """Names of the values that the call takes, those within lists too; repeated where one is taken twice."""
+        for argument in (*self.args, *self.kwargs.values()):
+            for one in argument if isinstance(argument, tuple) else (argument,):
+                if isinstance(one, Reference):
+                    yield one.ref
 
 
 class Graph(StrictDocument):

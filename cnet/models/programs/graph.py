@@ -83,10 +83,10 @@ class ModelDocument:
         if signature.gives_buffers or calls.is_decomposed:
             untrainable = "the program was decomposed: its batch norms and dropouts cannot be switched to training"
         return ParsedGraph(
-            graph=Graph(calls=tuple(calls.calls), outputs=outputs),
+            graph=calls.finish(outputs),
             inputs=tuple(signature.inputs),
             outputs=signature.described_outputs(),
-            tensors=tuple(signature.tensors),
+            tensors=tuple(signature.tensors.values()),
             trains=calls.trains,
             untrainable=untrainable,
         )

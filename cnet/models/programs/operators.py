@@ -7,6 +7,8 @@ arguments were looked at, never by a pattern.
 
 from __future__ import annotations
 
+from cnet.models.programs.document import Call
+
 _DEFAULT_OVERLOAD = """
 abs acos adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d addmm
 alias all alpha_dropout amax amin arange argmax argmin argsort asin atan atan2 avg_pool1d avg_pool2d avg_pool3d
@@ -94,7 +96,7 @@ CHECKS = frozenset(
 """Calls that only check what was assumed in exporting: they are left out, since inputs are checked before each run."""
 
 FILLED = frozenset({"aten.new_empty.default"})
-"""Operators that give unwritten memory: allowed only where the next call of their result fills it."""
+"""Operators that give unwritten memory: allowed only where the first call that takes their result fills it."""
 
 FILLS = frozenset({"aten.bernoulli_.float", "aten.fill_.Scalar", "aten.zero_.default"})
 
@@ -112,9 +114,23 @@ TRAINING_FLAG = {
 }
 """Position of the argument that switches between training and evaluation."""
 
+_RUNNING_MEAN = 3  # position of this argument of a normalization
+
 NORMALIZATIONS = frozenset({"aten.batch_norm.default", "aten.instance_norm.default"})
 
 
 def is_allowed(target: str) -> bool:
     """Whether a program may call ``target``."""
     return target in TENSOR_OPERATORS or target in SIZE_FUNCTIONS
+
+
+def training_flag(call: Call) -> int | None:
+    """Position of the argument of ``call`` that switches between training and evaluation; None where there is none.
+
+    A normalization without running statistics always uses those of the batch and has no such switch.
+    """
+    position = TRAINING_FLAG.get(call.target)
+    if position is None or len(call.args) <= position:
+        return None
+    always_batch = call.target in NORMALIZATIONS and call.args[_RUNNING_MEAN] is None
+    return None if always_batch else position

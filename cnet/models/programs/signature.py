@@ -36,13 +36,14 @@ class Signature:
     Attributes:
         module: the JSON of the graph with its signature and its tree specifications.
         values: names in the normal form of tensors by their names for the user; it grows.
-        inputs, tensors: what was read so far.
+        inputs: those that were read so far.
+        tensors: those that were read so far, by their names for the user.
     """
 
     module: Mapping[str, Any]
     values: dict[str, str]
     inputs: list[ProgramInput] = field(default_factory=list)
-    tensors: list[TensorSlot] = field(default_factory=list)
+    tensors: dict[str, TensorSlot] = field(default_factory=dict)
 
     def take(self, scope: Scope) -> None:
         """Name every input of the graph in ``scope``. Raises ProgramError."""
@@ -117,10 +118,10 @@ class Signature:
 
     def _take_tensor(self, content: Mapping[str, Any], key: str, kind: Kind, scope: Scope) -> None:
         name = text_of(member(content, key, str))
-        if any(slot.name == name for slot in self.tensors):
+        if name in self.tensors:
             raise damaged(f"tensor {quoted(name)} that is taken twice")
         value = self.values.setdefault(name, f"t{len(self.values)}")
-        self.tensors.append(TensorSlot(value, name, kind))
+        self.tensors[name] = TensorSlot(value, name, kind)
         scope.define(text_of(member(member(content, "arg", dict), "name", str)), value)
 
     def _take_input(self, content: Mapping[str, Any], scope: Scope) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from cnet.models.programs import Program
 from cnet.models.programs.document import Call, Graph
-from cnet.models.programs.operators import NORMALIZATIONS, TRAINING_FLAG
+from cnet.models.programs.operators import training_flag
 
 _ATTENTION = "aten.scaled_dot_product_attention.default"
 _ATTENTION_DROPOUT = 4
@@ -26,8 +26,9 @@ def in_mode(program: Program, *, training: bool) -> Graph:
 
 
 def _switched(call: Call, *, training: bool) -> Call:
-    if call.target in TRAINING_FLAG:
-        return call if _has_no_statistics(call) else _with_argument(call, TRAINING_FLAG[call.target], training)
+    position = training_flag(call)
+    if position is not None:
+        return _with_argument(call, position, training)
     if call.target == _ATTENTION and not training and len(call.args) > _ATTENTION_DROPOUT:
         return _with_argument(call, _ATTENTION_DROPOUT, 0.0)
     if call.target == "aten.bernoulli_.float" and not training:
@@ -36,12 +37,5 @@ def _switched(call: Call, *, training: bool) -> Call:
     return call
 
 
-def _has_no_statistics(call: Call) -> bool:
-    """Whether a normalization keeps no running statistics, and so always uses those of the batch."""
-    return call.target in NORMALIZATIONS and len(call.args) > 3 and call.args[3] is None
-
-
 def _with_argument(call: Call, position: int, value: bool | float) -> Call:
-    if len(call.args) <= position:
-        return call
     return call.model_copy(update={"args": (*call.args[:position], value, *call.args[position + 1 :])})

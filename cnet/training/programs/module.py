@@ -188,14 +188,6 @@ def _torch_tensor(tensor: StoredTensor) -> Tensor:
 def _used_tensors(program: Program) -> list[str]:
     """Values of the tensors that a graph of the program uses, in order."""
     graphs = [program.graph, *([program.train_graph] if program.train_graph else [])]
-    used = {value for graph in graphs for call in graph.calls for value in references(call)}
+    used = {value for graph in graphs for call in graph.calls for value in call.references()}
     used |= {value for graph in graphs for value in graph.outputs}
     return [row.value for row in program.tensors if row.value in used]
-
-
-def references(call: Call) -> Iterator[str]:
-    """Values that a call takes."""
-    for argument in [*call.args, *call.kwargs.values()]:
-        for one in argument if isinstance(argument, tuple) else (argument,):
-            if isinstance(one, Reference):
-                yield one.ref

@@ -37,7 +37,7 @@ def batch_norms(program: Program) -> Iterator[NormTensors]:
     """The batch normalizations that keep running statistics, in the order of the graph."""
     names = {row.value: row.name for row in program.tensors}
     graph = in_mode(program, training=False)
-    uses = Counter(argument.ref for call in graph.calls for argument in _references(call))
+    uses = Counter(value for call in graph.calls for value in call.references())
     for call in graph.calls:
         if _has_statistics(call):
             weight, bias, mean, variance = (_name(argument, names) for argument in call.args[1:5])
@@ -72,10 +72,3 @@ def _has_statistics(call: Call) -> bool:
 
 def _name(argument: Argument, names: dict[str, str]) -> str | None:
     return names.get(argument.ref) if isinstance(argument, Reference) else None
-
-
-def _references(call: Call) -> Iterator[Reference]:
-    for argument in [*call.args, *call.kwargs.values()]:
-        for one in argument if isinstance(argument, tuple) else (argument,):
-            if isinstance(one, Reference):
-                yield one

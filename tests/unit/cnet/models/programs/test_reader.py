@@ -285,6 +285,19 @@ def test_unwritten_memory_is_refused(archive: Path, tmp_path: Path) -> None:
     assert refused(rewritten(archive, tmp_path / "a.pt2", {MODEL: edited(edit)})) == "program_operator"
 
 
+def test_unwritten_memory_is_refused_within_a_list(archive: Path, tmp_path: Path) -> None:
+    """A concatenation reads it as any other operator does."""
+
+    def edit(document: dict[str, Any]) -> None:
+        first, second = nodes(document)[:2]
+        first.update(target="torch.ops.aten.new_empty.default")
+        (result,) = first["outputs"]
+        second.update(target="torch.ops.aten.cat.default")
+        second["inputs"] = [{"name": "tensors", "arg": {"as_tensors": [result["as_tensor"]]}, "kind": 1}]
+
+    assert refused(rewritten(archive, tmp_path / "a.pt2", {MODEL: edited(edit)})) == "program_operator"
+
+
 def test_values_that_are_not_finite_are_refused(archive: Path, tmp_path: Path) -> None:
     """As in a checkpoint."""
     nan = b"\x00\x00\xc0\x7f"
