@@ -75,14 +75,10 @@ def compress(
     --sparsity or --clusters make several points; the bundle of the selected one is written.
     """
     from app.console.progress import ProgressBar
-    from cnet.models.programs import is_program
     from cnet.pipeline.local.compress_file import compress_file
     from cnet.spec import JobSpec
 
-    for path in filter(None, (file, Path(program) if program else None)):
-        check_readable(path)
-    if file is not None and program is None and is_program(file):
-        file, program = None, str(file)
+    file, program = _weights_and_program(file, program)
     check_output(out, file, spec, *(Path(name) for name in (dataset, program) if name))
     options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments, program)
     document = options.document(file.name if file else None)
@@ -91,6 +87,17 @@ def compress(
         checkpoint = _read_checkpoint(file, job, weights_key, bar) if file else None
         outcome = compress_file(checkpoint, job, out, bar, streaming=streaming)
     _print_outcome(out, outcome, checkpoint, json=json)
+
+
+def _weights_and_program(file: Path | None, program: str | None) -> tuple[Path | None, str | None]:
+    """The checkpoint and the program of a command; a program given in place of a checkpoint is taken as one."""
+    from cnet.models.programs import is_program
+
+    for path in filter(None, (file, Path(program) if program else None)):
+        check_readable(path)
+    if file is not None and program is None and is_program(file):
+        return None, str(file)
+    return file, program
 
 
 def _read_checkpoint(file: Path, job: JobSpec, weights_key: str | None, bar: ProgressBar) -> Checkpoint:

@@ -33,7 +33,7 @@ _FORMATS = ("PNG", "JPEG", "WEBP")
 _GREY = ("1", "L", "LA", "I;16", "I;16B", "I;16L", "I")
 _DEEP = ("I;16", "I;16B", "I;16L", "I")
 _TRANSPARENT = ("LA", "PA", "RGBA", "La", "RGBa")
-_DECODING_ERRORS = (  # what Pillow raises for damaged files
+_DECODING_ERRORS = (  # what Pillow raises for damaged files; NotImplementedError: a compression that it lacks
     *(OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError),
     *(AttributeError, NotImplementedError, struct.error, zlib.error, Warning),
 )

@@ -20,7 +20,7 @@ _LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, ..., length of name, len
 _ENCRYPTED = 0x1
 _END_RECORD = b"PK\x05\x06"
 _LONGEST_END_RECORD = 22 + 0xFFFF  # bytes, with the longest comment
-_DIRECTORY_ERRORS = (
+DIRECTORY_ERRORS = (
     zipfile.BadZipFile,
     struct.error,
     ValueError,
@@ -31,6 +31,7 @@ _DIRECTORY_ERRORS = (
     OSError,
     EOFError,
 )
+"""What ``zipfile`` raises for a damaged or unknown directory."""
 
 
 class ZipArchive:
@@ -147,7 +148,7 @@ def _directory(file: MappedFile) -> list[zipfile.ZipInfo]:
     try:
         with zipfile.ZipFile(file.path) as archive:
             members = [member for member in archive.infolist() if not member.is_dir()]
-    except _DIRECTORY_ERRORS as error:
+    except DIRECTORY_ERRORS as error:
         if file.mapped.rfind(_END_RECORD, max(0, file.size - _LONGEST_END_RECORD)) < 0:
             raise CheckpointError(
                 "the archive has no directory at its end: it was cut off. Copy or upload it again.", code="truncated"

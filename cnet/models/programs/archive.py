@@ -18,7 +18,7 @@ import numpy.typing as npt
 from cnet.errors import CheckpointError, ProgramError
 from cnet.formats.parsing.mapped_file import Limits, MappedFile
 from cnet.formats.parsing.quoting import quoted
-from cnet.formats.parsing.zip_archive import ZipArchive
+from cnet.formats.parsing.zip_archive import DIRECTORY_ERRORS, ZipArchive
 
 MODEL = "models/model.json"
 TRAIN_GRAPH = "extra/train.json"
@@ -150,7 +150,7 @@ def is_program(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return any(name.endswith(f"/{MODEL}") for name in archive.namelist())
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):  # the last: a newer kind of zip
+    except DIRECTORY_ERRORS:
         return False
 
 
