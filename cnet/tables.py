@@ -181,7 +181,7 @@ class _Facts:
 
     @cached_property
     def is_sinusoidal(self) -> bool:
-        """Whether each row holds sines and cosines of the same angles: half of its squares sum to its length.
+        """Whether each row holds sines and cosines of the same angles: the squares of a row sum to half its length.
 
         A row of zeros, for a class token, may stand among them.
         """

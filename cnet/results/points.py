@@ -243,7 +243,7 @@ class Point:
         """The contract's Point, without ``bundle_url`` and ``layers``."""
         document = asdict(self)
         del document["layers"]
-        document["warnings"] = list(document["warnings"])  # as JSON has it, so that a stored point is equal to itself
+        document["warnings"] = list(document["warnings"])  # a stored point, read from JSON, must compare as equal
         return finite_values(document)
 
     def to_metrics(self) -> dict[str, Any]:

@@ -118,7 +118,7 @@ class Jobs:
         return self._count(condition) > 0
 
     def mark_deleted(self, job_id: str) -> None:
-        """Hide the job from its owner. The reaper removes its files once no worker holds it."""
+        """Hide the job from its owner. The reaper removes its files once no worker runs it."""
         with self._database.write() as connection:
             connection.execute(
                 update(jobs).where(jobs.c.id == job_id, jobs.c.deleted_at.is_(None)).values(deleted_at=self._clock())

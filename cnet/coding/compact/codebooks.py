@@ -75,7 +75,9 @@ class Codebooks:
             books.append(unpack_centroids(content[:size], weights))
             content = content[size:]
         if len(content) or len({book.dtype for book in books}) != 1:
-            raise ValueError("centroids: the codebooks are of different types, or too many. Write the bundle again.")
+            raise ValueError(
+                "centroids: the codebooks differ in element type, or are too many. Write the bundle again."
+            )
         return cls(tuple(books))
 
     def pack(self) -> bytes:

@@ -67,7 +67,7 @@ class AdaptiveModel:
             start = stop
 
     def counts(self) -> npt.NDArray[np.float32]:
-        """The present counts, shape (size,), float32; their sum is exact in float32."""
+        """The current counts, shape (size,), float32; their sum is exact in float32."""
         return self._counts.astype(np.float32)
 
     def update(self, block: Ints) -> None:

@@ -135,7 +135,7 @@ class StreamedSymbols:
 
     @property
     def reconstruction(self) -> None:
-        """None: a weight decodes to its centroid, wherever it lies."""
+        """None: a weight decodes to its centroid, whatever its position."""
 
     def read(self, slices: Iterable[slice]) -> Iterator[Symbols]:
         """The symbols of slices that cover w_net from its start."""

@@ -49,7 +49,7 @@ class FeedbackFactors:
 
     @classmethod
     def of(cls, segment: Segment, *, feedback: bool) -> FeedbackFactors:
-        """The factors of a segment's weights; without ``feedback`` all errors stand for themselves."""
+        """The factors of a segment's weights; without ``feedback`` no error is passed on."""
         parts = [_of_block(block) for block in segment.blocks]
         kernel, row, harm, starts_kernel, starts_row = (
             np.concatenate(each).astype(np.float32) for each in zip(*parts, strict=True)
