@@ -110,7 +110,9 @@ def verdict(baseline: BaselineResult, point: Point) -> str:
     if point.quality is not None:
         before = "" if baseline.quality is None else f"; before compression {abs(baseline.quality):.6g}"
         name = point.metric.name if point.metric else "accuracy"
-        return f"verdict: measured, {name} {abs(point.quality):.6g}{before}"
+        validated = point.accuracy_validation if point.metric is None else point.metric.validation
+        split = "test" if validated is None else "validation"
+        return f"verdict: measured, {name} {abs(point.quality):.6g}{before} (on the {split} split)"
     if point.snr_db is None:
         return "verdict: lossless, every compressible weight is as it was"
     noise = f"noise {point.snr_db:.1f} dB below the weights"
