@@ -19,6 +19,7 @@ MagnitudeChunks = Callable[[], Iterable[MagnitudeBits]]
 """A function that gives the magnitudes of w_net, chunk by chunk, from the start each time it is called."""
 
 _HALF_BITS = 16
+_CHUNK = 2**18  # several times the bins of a histogram, which is added once for each chunk
 _WITHOUT_SIGN = np.uint32(0x7FFFFFFF)
 
 
@@ -30,7 +31,8 @@ def magnitude_bits(values: npt.NDArray[np.float32]) -> MagnitudeBits:
 
 def magnitude_chunks(values: npt.NDArray[np.float32]) -> Iterable[MagnitudeBits]:
     """The magnitudes of float32 values of any shape, flat and in C order, chunk by chunk."""
-    return (magnitude_bits(chunk) for chunk in arrays.chunks(values, arrays.CACHED_CHUNK))
+    flat = values.reshape(-1)  # not arrays.chunks: the values are read three times, and their memory must stay
+    return (magnitude_bits(flat[part]) for part in arrays.slices(flat.size, _CHUNK))
 
 
 @dataclass(frozen=True)
