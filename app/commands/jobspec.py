@@ -6,43 +6,47 @@ What is named later wins: the file, then the options, then each ``--set`` in the
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import typer
 
 from app.commands.assignments import Assignment, part_for
+from app.commands.options import (
+    Architecture,
+    Assignments,
+    Clusters,
+    Dataset,
+    Encoder,
+    MaxAccuracyDrop,
+    MaxBytes,
+    Method,
+    MinRatio,
+    Program,
+    Sparsity,
+    SpecFile,
+)
 from app.console.output import note
+
+_TARGETS = ("max_accuracy_drop", "max_bytes", "min_ratio")
 
 
 @dataclass(frozen=True)
 class SpecOptions:
-    """The options that describe a job; None or empty where one is not given.
+    """The options that describe a job; None or empty where one is not given."""
 
-    Attributes:
-        spec: a JSON file with a specification.
-        sparsity: fractions of the compressible weights to prune, 0..1.
-        clusters: numbers of centroids.
-        encode: name of the encoder.
-        method: name of the training method.
-        dataset: name, id or file of the data set.
-        architecture: name of the architecture.
-        assignments: texts of the form ``PATH=VALUE``.
-        program: file or id of the program, in place of an architecture.
-
-    """
-
-    spec: Path | None = None
-    sparsity: Sequence[float] | None = None
-    clusters: Sequence[int] | None = None
-    encode: str | None = None
-    method: str | None = None
-    dataset: str | None = None
-    architecture: str | None = None
-    assignments: Sequence[str] | None = None
-    program: str | None = None
+    spec: SpecFile = None
+    sparsity: Sparsity = None
+    clusters: Clusters = None
+    encode: Encoder = None
+    method: Method = None
+    dataset: Dataset = None
+    architecture: Architecture = None
+    program: Program = None
+    max_accuracy_drop: MaxAccuracyDrop = None
+    max_bytes: MaxBytes = None
+    min_ratio: MinRatio = None
+    assignments: Assignments = None
 
     def document(self, checkpoint: str | None = None) -> dict[str, Any]:
         """The specification as a JSON object; its fields are not checked yet.
@@ -109,6 +113,9 @@ class SpecOptions:
             document["architecture"] = {**given, "program": self.program}
         if self.dataset is not None:
             document["dataset"] = self.dataset
+        target = {name: value for name in _TARGETS if (value := getattr(self, name)) is not None}
+        if target:
+            document["target"] = target
 
 
 def _name_part(document: dict[str, Any], slot: str, name: str) -> None:

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from app.commands.jobspec import SpecOptions
-from app.commands.options import (
-    Architecture,
-    Assignments,
-    Clusters,
-    Dataset,
-    Encoder,
-    Json,
-    Method,
-    Program,
-    Sparsity,
-    SpecFile,
-    Streaming,
-    WeightsKey,
-)
+from app.commands.option_groups import with_groups
+from app.commands.options import Json, Streaming, WeightsKey
 from app.commands.parts_help import CommandWithParts, CommandWithWrittenFormats
 from app.commands.paths import check_output, check_readable
 from app.commands.programs import describe_program, facts_table
@@ -39,7 +28,7 @@ BundleFile = Annotated[Path, typer.Argument(metavar="BUNDLE", help="A bundle, as
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to ``app``."""
-    app.command(cls=CommandWithParts)(compress)
+    app.command(cls=CommandWithParts)(with_groups(compress))
     app.command(cls=CommandWithWrittenFormats)(unpack)
     for command in (verify, inspect):
         app.command()(command)
@@ -55,15 +44,7 @@ def compress(
     ] = None,
     *,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="BUNDLE", help="Where to write the bundle.")],
-    spec: SpecFile = None,
-    sparsity: Sparsity = None,
-    clusters: Clusters = None,
-    encode: Encoder = None,
-    method: Method = None,
-    dataset: Dataset = None,
-    architecture: Architecture = None,
-    program: Program = None,
-    assignments: Assignments = None,
+    options: SpecOptions,
     weights_key: WeightsKey = None,
     streaming: Streaming = None,
     json: Json = False,
@@ -78,9 +59,9 @@ def compress(
     from cnet.pipeline.local.compress_file import compress_file
     from cnet.spec import JobSpec
 
-    file, program = _weights_and_program(file, program)
-    check_output(out, file, spec, *(Path(name) for name in (dataset, program) if name))
-    options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments, program)
+    file, program = _weights_and_program(file, options.program)
+    options = replace(options, program=program)
+    check_output(out, file, options.spec, *(Path(name) for name in (options.dataset, program) if name))
     document = options.document(file.name if file else None)
     job = JobSpec.parse({**document, "checkpoint": file.name[:200]} if file else document)
     with ProgressBar("load", quiet=json) as bar:

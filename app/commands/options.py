@@ -40,6 +40,34 @@ Dataset = Annotated[
 Architecture = Annotated[
     str | None, typer.Option("--architecture", metavar="NAME", help="The network's architecture; needs --dataset.")
 ]
+MaxAccuracyDrop = Annotated[
+    float | None,
+    typer.Option(
+        "--max-accuracy-drop",
+        min=0.0,
+        max=100.0,
+        metavar="POINTS",
+        help="Select the smallest bundle that loses no more percentage points of accuracy. What the job leaves open, "
+        "such as the sparsity, is searched; needs --dataset.",
+    ),
+]
+MaxBytes = Annotated[
+    int | None,
+    typer.Option(
+        "--max-bytes",
+        min=1,
+        metavar="BYTES",
+        help="Select the most accurate bundle of at most this size; searched too.",
+    ),
+]
+MinRatio = Annotated[
+    float | None,
+    typer.Option(
+        "--min-ratio",
+        metavar="RATIO",
+        help="Select the most accurate bundle that is so many times smaller; searched too.",
+    ),
+]
 WeightsKey = Annotated[
     str | None,
     typer.Option(

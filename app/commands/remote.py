@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from app.commands.jobspec import SpecOptions
-from app.commands.options import (
-    DEFAULT_SERVER,
-    ApiKey,
-    Architecture,
-    Assignments,
-    Clusters,
-    Dataset,
-    Encoder,
-    Json,
-    Method,
-    Program,
-    Server,
-    Sparsity,
-    SpecFile,
-    WeightsKey,
-)
+from app.commands.option_groups import with_groups
+from app.commands.options import DEFAULT_SERVER, ApiKey, Json, Server, WeightsKey
 from app.commands.parts_help import CommandWithParts
 from app.commands.paths import check_output
 from app.commands.programs import program_or_checkpoint
@@ -43,7 +30,7 @@ Timeout = Annotated[
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to ``app``."""
-    app.command(cls=CommandWithParts)(submit)
+    app.command(cls=CommandWithParts)(with_groups(submit))
     for command in (ps, show, logs, wait, cancel, download):
         app.command()(command)
 
@@ -57,15 +44,7 @@ def submit(
         ),
     ] = None,
     *,
-    spec: SpecFile = None,
-    sparsity: Sparsity = None,
-    clusters: Clusters = None,
-    encode: Encoder = None,
-    method: Method = None,
-    dataset: Dataset = None,
-    architecture: Architecture = None,
-    program: Program = None,
-    assignments: Assignments = None,
+    options: SpecOptions,
     weights_key: WeightsKey = None,
     follow_it: Annotated[
         bool, typer.Option("--wait", help="Wait for the end of the job and show its progress.")
@@ -75,9 +54,8 @@ def submit(
     json: Json = False,
 ) -> None:
     """Queue a job on the server. Files that it names are uploaded after the server has checked the rest of the job."""
-    checkpoint, program = program_or_checkpoint(checkpoint, program)
-    options = SpecOptions(spec, sparsity, clusters, encode, method, dataset, architecture, assignments, program)
-    document = options.document(checkpoint)
+    checkpoint, program = program_or_checkpoint(checkpoint, options.program)
+    document = replace(options, program=program).document(checkpoint)
     with _client(server, api_key) as client:
         job = client.submit(with_uploads(client, document, checkpoint, weights_key))
         if follow_it:

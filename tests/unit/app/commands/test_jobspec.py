@@ -41,6 +41,15 @@ def test_an_option_wins_over_the_file(tmp_path: Path) -> None:
     assert other == {**document, "method": {"name": "none"}, "dataset": "digits"}
 
 
+def test_a_target_is_given_by_options(tmp_path: Path) -> None:
+    """They take the place of the file's target; two of them are both passed on, and refused with the job."""
+    file = tmp_path / "job.json"
+    file.write_text('{"target": {"min_ratio": 20}}')
+
+    assert SpecOptions(spec=file, max_accuracy_drop=0.5).document() == {"target": {"max_accuracy_drop": 0.5}}
+    assert SpecOptions(max_bytes=1000, min_ratio=2.5).document() == {"target": {"max_bytes": 1000, "min_ratio": 2.5}}
+
+
 @pytest.mark.parametrize("text", ["", "{", "[1]", '"x"', "[" * 100_000])
 def test_a_file_without_a_json_object_is_a_usage_error(tmp_path: Path, text: str) -> None:
     """The file's name is in the message."""
