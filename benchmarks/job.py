@@ -1,8 +1,10 @@
 """A short job from training to bundle on images of CIFAR's shape: time of each phase, and the result.
 
-    python benchmarks/job.py [--architecture resnet32] [--images 10000] [--epochs 2] [--precision bfloat16]
+    python benchmarks/job.py [--architecture resnet32] [--images 10000] [--epochs 2] [--precision bfloat16] [--exported]
 
-The images are random: each class is a pattern with noise, which a network can learn within an epoch or two.
+The images are random: each class is a pattern with noise, which a network can learn within an epoch or two. With
+``--exported`` the network is a program, exported from the architecture with random weights and read back. A program is
+not trained from scratch: its baseline is measured only, and the fine-tuning starts from those weights.
 """
 
 from __future__ import annotations
@@ -14,12 +16,16 @@ import time
 from pathlib import Path
 
 import numpy as np
+import torch
 
+from benchmarks.exported import exported
 from cnet.bundle import open_bundle
 from cnet.data import Dataset
 from cnet.models import ARCHITECTURES
+from cnet.models.programs import StoredProgram
 from cnet.pipeline import Inputs, SilentRunObserver, run
 from cnet.spec import JobSpec
+from cnet.training.networks.architectures import ArchitectureBuilder
 
 
 class Stopwatch(SilentRunObserver):
@@ -51,7 +57,7 @@ def spec(options: argparse.Namespace) -> JobSpec:
     """The job: baseline, fine-tuning with λ, gradual pruning, recovery, one point."""
     return JobSpec.parse(
         {
-            "architecture": {"name": options.architecture},
+            "architecture": {"program": "exported"} if options.exported else {"name": options.architecture},
             "dataset": "made-up",
             "validation": 0,  # the committed results are of trainings on all training data
             "method": {"name": "cnet", "lambda": 0.02},
@@ -68,6 +74,14 @@ def spec(options: argparse.Namespace) -> JobSpec:
     )
 
 
+def program(architecture: str, data: Dataset) -> StoredProgram:
+    """A built-in architecture with random weights as a program."""
+    builder = ArchitectureBuilder.for_dataset(ARCHITECTURES.create(architecture), data)
+    module = builder.build()
+    builder.initialize(module, 0)
+    return exported(module, torch.zeros(2, *data.input_shape))
+
+
 def main(arguments: list[str]) -> None:
     """Run the job and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -77,15 +91,19 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--batch-size", type=int, default=128)
     parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     parser.add_argument("--precision", default="float32", choices=("float32", "bfloat16"))
+    parser.add_argument("--exported", action="store_true", help="the network as an exported program")
     options = parser.parse_args(arguments)
-    watch, data = Stopwatch(), dataset(options.images)
+    data = dataset(options.images)
+    network = program(options.architecture, data) if options.exported else None
+    weights, watch = network.state_dict if network else None, Stopwatch()
     with tempfile.TemporaryDirectory() as folder:
-        outcome = run(spec(options), Inputs(None, data, Path(folder)), watch)
+        outcome = run(spec(options), Inputs(weights, data, Path(folder), program=network), watch)
         open_bundle(outcome.bundles[0]).verify()
     watch.phase("end")
     point = outcome.points[0]
     images = f"{len(data.train)} images of 3x32x32"
-    print(f"{options.architecture}, {images}, batch {options.batch_size}, {options.precision}\n")
+    name = options.architecture + (", exported" if options.exported else "")
+    print(f"{name}, {images}, batch {options.batch_size}, {options.precision}\n")
     print(f"accuracy {outcome.baseline.accuracy} -> {point.accuracy}")
     print(f"sparsity {point.sparsity:.4f}, ratio {point.ratio:.1f}")
     print(f"epochs a second in fine-tuning: {options.epochs / watch.seconds['finetune']:.3f}\n")

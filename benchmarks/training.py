@@ -19,31 +19,28 @@ import json
 import platform
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 
+from benchmarks.exported import exported
 from cnet.data import Dataset
 from cnet.methods import METHODS, Method, MethodHooks, StepContext
 from cnet.models import ARCHITECTURES
-from cnet.models.programs import StoredProgram, read_program
 from cnet.observer import SilentObserver
 from cnet.training.config import Optimizer, Training
 from cnet.training.cuda_graphs import cuda_graph_recorder, no_recorder
 from cnet.training.device import deterministic_numerics
 from cnet.training.device_splits import DeviceSplit
 from cnet.training.networks.architectures import ArchitectureBuilder
-from cnet.training.programs import export_program
 from cnet.training.programs.builder import ProgramBuilder
 from cnet.training.stage import TrainingStage
 from cnet.training.trainer import Trainer
-from cnet.weights import Tensor, Weights
+from cnet.weights import Weights
 
 LAMBDA = 0.045
 
@@ -207,8 +204,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     """Measure the figures of one setting."""
     log = LogLines()
     trainer = _trainer(options, log)
-    steppers = {name: Stepper(trainer, method, compiled=options.compile) for name, method in VARIANTS.items()}
-    steppers[EXPORTED] = Stepper(_exported(trainer), None, compiled=options.compile)
+    steppers = {name: _stepper(trainer, name, compiled=options.compile) for name in ("plain", *options.variants)}
     difference = check(steppers["plain"])
     replayed = check_replay(trainer)
     graphs = sum(warm(stepper, slice(0, options.batch_size), options.warmup) for stepper in steppers.values())
@@ -229,6 +225,13 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "compiled_graphs": graphs,
         "notes": log.lines,
     }
+
+
+def _stepper(trainer: Trainer, variant: str, *, compiled: bool) -> Stepper:
+    """The network of one variant, ready to take steps."""
+    if variant == EXPORTED:
+        return Stepper(_exported(trainer), None, compiled=compiled)
+    return Stepper(trainer, VARIANTS[variant], compiled=compiled)
 
 
 def _median_ratio(row: list[float], plain: list[float]) -> float:
@@ -254,13 +257,8 @@ def _trainer(options: argparse.Namespace, log: LogLines) -> Trainer:
 
 def _exported(trainer: Trainer) -> Trainer:
     """A trainer of the same network as a program, with the initial weights of the other's."""
-    module, images = trainer.load(trainer.initial(0)).module.cpu(), torch.zeros(2, 3, 32, 32)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "network.pt2"
-        export_program(module, images, path)
-        archive = read_program(path)
-        weights = Weights.select([Tensor(one.name, one.dtype, np.array(one.data)) for one in archive.weights])
-    network = ProgramBuilder(StoredProgram(archive.program, weights), 0, trainer.device)
+    module = trainer.load(trainer.initial(0)).module.cpu()
+    network = ProgramBuilder(exported(module, torch.zeros(2, 3, 32, 32)), 0, trainer.device)
     return replace(trainer, network=network)
 
 
@@ -280,8 +278,9 @@ def table(options: argparse.Namespace, figures: dict[str, Any]) -> str:
         notes.append(
             f"Replayed steps differ from run ones by {figures['replay_difference']:.1e} of the largest weight."
         )
-    ratio = figures["against_plain"][EXPORTED]
-    notes.append(f"The step of the exported network takes {ratio:.3f} times that of the built-in one (goal: 1.05).")
+    ratio = figures["against_plain"].get(EXPORTED)
+    if ratio is not None:
+        notes.append(f"The step of the exported network takes {ratio:.3f} times that of the built-in one (goal: 1.05).")
     if options.compile:
         notes.append(f"Graphs compiled for all networks: {figures['compiled_graphs']}.")
     notes += figures["notes"]
@@ -313,6 +312,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         default=True,
         help="on a GPU, record steps as CUDA graphs, as the product does",
     )
+    names = [*VARIANTS, EXPORTED]
+    parser.add_argument("--variants", nargs="+", default=names, choices=names, help="beside the plain step")
     parser.add_argument("--compile", action="store_true", help="compile the networks with torch.compile")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON, not as a table")
     return parser.parse_args(arguments)

@@ -27,6 +27,13 @@ def test_the_benchmark_prints_a_table_and_json() -> None:
     assert figures["gradient_difference"] < 1e-4
 
 
+def test_variants_can_be_left_out() -> None:
+    """The plain step, to which the others are compared, is always timed."""
+    lines: list[str] = []
+    training.main([*SMALL, "--variants", "exported", "--json"], lines.append)
+    assert list(json.loads(lines[0])["milliseconds"]) == ["plain", "exported"]
+
+
 class Wrong(Method):
     """A method whose loss is half as large as it should be."""
 
