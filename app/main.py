@@ -27,12 +27,15 @@ from app.api.programs.endpoints import router as programs
 from app.api.reference.endpoints import router as reference
 from app.api.request_folder import remove_abandoned_folders
 from app.api.results.endpoints import router as results
+from app.api.studies.endpoints import router as studies
+from app.api.studies.schemas import StudyRequest
 from app.core.db import migrate
 from app.core.errors import ServiceError
 from app.core.queue import JobQueue
 from app.core.settings import Settings
 from cnet.errors import CnetError
 from cnet.parts.plugins import load_plugins
+from cnet.spec import JobSpec
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +51,7 @@ _TAGS = [
     {"name": "datasets", "description": "Samples to train on and to measure accuracy with."},
     {"name": "programs", "description": "The architectures of your own networks, exported by `torch.export`."},
     {"name": "jobs", "description": "Compressing a checkpoint: submit a job, follow it, cancel it."},
+    {"name": "studies", "description": "Grids of jobs: one specification, and the fields of it that vary."},
     {"name": "results", "description": "What a job made: points, bundles, decoded models, metrics."},
     {"name": "catalogue", "description": "The parts that a job can name, and the limits of the server."},
     {"name": "health", "description": "Whether the server runs, and whether it can take jobs."},
@@ -78,7 +82,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
         redoc_url=None,
     )
     app.state.backend = backend
-    for router in (checkpoints, datasets, programs, jobs, results, catalogue, health, reference):
+    for router in (checkpoints, datasets, programs, jobs, studies, results, catalogue, health, reference):
         app.include_router(router)
     for kind in (ServiceError, CnetError, SQLAlchemyError, OSError):
         app.add_exception_handler(kind, handle_known)
@@ -86,7 +90,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     app.add_exception_handler(HTTPException, handle_http)
     app.add_middleware(Authentication, keys=backend.keys)
     app.add_middleware(RequestContext)  # the last added is the outermost
-    app.openapi = lambda: describe(app)  # type: ignore[method-assign]
+    app.openapi = lambda: describe(app, (JobSpec, StudyRequest))  # type: ignore[method-assign]
     return app
 
 

@@ -10,7 +10,7 @@ from app.api.sandbox import Sandbox, SandboxLimits
 from app.core.blobs import BlobStore, LocalBlobs
 from app.core.db.engine import Database
 from app.core.idempotency import IdempotencyKeys
-from app.core.jobs import JobEvents, JobPoints, Jobs, Lifecycle
+from app.core.jobs import JobEvents, JobPoints, Jobs, Lifecycle, Studies
 from app.core.keys import ApiKeys
 from app.core.outbox import Outbox
 from app.core.queue import JobQueue
@@ -36,6 +36,7 @@ class Backend:
     datasets: UploadedFiles
     programs: UploadedFiles
     jobs: Jobs
+    studies: Studies
     lifecycle: Lifecycle
     events: JobEvents
     points: JobPoints
@@ -64,6 +65,7 @@ class Backend:
             datasets=UploadedFiles.datasets(database, retention_days=days),
             programs=UploadedFiles.programs(database, retention_days=days),
             jobs=Jobs(database, retention_days=days),
+            studies=Studies(database, retention_days=days),
             lifecycle=Lifecycle(database),
             events=JobEvents(database),
             points=JobPoints(database),

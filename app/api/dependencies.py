@@ -30,6 +30,7 @@ CheckpointId = Annotated[str, Path(description="Id of the checkpoint, `ckpt_...`
 DatasetId = Annotated[str, Path(description="Id of the data set, `ds_...`.")]
 ProgramId = Annotated[str, Path(description="Id of the program, `prog_...`.")]
 JobId = Annotated[str, Path(description="Id of the job, `job_...`.")]
+StudyId = Annotated[str, Path(description="Id of the study, `study_...`.")]
 BackendDep = Annotated[Backend, Depends(get_backend)]
 OwnerDep = Annotated[str, Depends(get_owner)]
 bearer_security = Security(_BEARER)

@@ -53,32 +53,6 @@ class Assignment:
         target[field] = self.value
 
 
-def part_for(slot: str, fields: dict[str, Any]) -> str | None:
-    """The name of the part meant by an object that has fields but no ``name``.
-
-    It is the default part of the slot, or, where that lacks one of the fields, the first in alphabetical order that has
-    them all. Where no part has them it is the default as well, whose fields the error then lists.
-
-    Args:
-        slot: a field of the specification, such as ``quantize``.
-        fields: the fields given.
-
-    Returns:
-        None where the slot takes no parts, or has no default and nothing fits.
-
-    """
-    from cnet.parts.validation import field_names, part_registry
-    from cnet.spec import DEFAULT_PARTS, JobSpec
-
-    info = JobSpec.model_fields.get(slot)
-    registry = part_registry(info.annotation) if info else None
-    if registry is None:
-        return None
-    default = DEFAULT_PARTS.get(slot)
-    names = [*([default] if default else []), *registry.names()]
-    return next((name for name in names if set(fields) <= set(field_names(registry.get(name)))), default)
-
-
 def part_names() -> Iterator[tuple[str, tuple[str, ...]]]:
     """Each field of the specification that takes a part, and the names of the parts that are installed for it."""
     from cnet.parts.validation import part_registry

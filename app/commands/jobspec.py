@@ -11,7 +11,7 @@ from typing import Any
 
 import typer
 
-from app.commands.assignments import Assignment, part_for
+from app.commands.assignments import Assignment
 from app.commands.options import (
     Architecture,
     Assignments,
@@ -129,7 +129,10 @@ def _add_name(document: dict[str, Any], slot: str) -> None:
     part = _part(document, slot)
     if not part or "name" in part:
         return
-    name = part_for(slot, part)
+    from cnet.parts.validation import part_of_fields
+    from cnet.spec import DEFAULT_PARTS, JobSpec
+
+    name = part_of_fields(JobSpec, slot, part, DEFAULT_PARTS)
     if name is not None:
         note(f"{slot}.name is not given: using {name}")
         document[slot] = {"name": name, **part}

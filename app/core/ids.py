@@ -15,7 +15,15 @@ def new_id(prefix: str, milliseconds: int | None = None) -> str:
         prefix: the kind of object, such as ``job``.
         milliseconds: time of creation since 1970 (POSIX); by default now.
     """
+    return new_ids(prefix, 1, milliseconds)[0]
+
+
+def new_ids(prefix: str, count: int, milliseconds: int | None = None) -> list[str]:
+    """``count`` new ids in ascending order, for objects that are made together. Arguments as ``new_id``."""
     now = time.time_ns() // 1_000_000 if milliseconds is None else milliseconds
-    number = now << 80 | int.from_bytes(os.urandom(10))
-    digits = [_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5)]
-    return f"{prefix}_{''.join(digits)}"
+    first = now << 80 | int.from_bytes(os.urandom(10)) >> 1  # half of the numbers, so that counting up stays below 2^80
+    return [f"{prefix}_{_text(first + step)}" for step in range(count)]
+
+
+def _text(number: int) -> str:
+    return "".join(_ALPHABET[(number >> shift) & 31] for shift in range(125, -1, -5))

@@ -81,6 +81,8 @@ class Settings(BaseSettings):
         default=1000, ge=1, description="Jobs of one owner that have not ended; more are refused (429)."
     )
 
+    max_study_jobs: int = Field(default=1000, ge=1, description="Jobs of one study; a larger one is refused (422).")
+
     @property
     def database(self) -> str:
         """SQLAlchemy URL of the database."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -61,6 +61,31 @@ def part_fields(model: type[BaseModel]) -> dict[str, Registry[Any]]:
     """The fields of a model that hold a part, in their order, with the registry of each."""
     found = {name: part_registry(info.annotation) for name, info in model.model_fields.items()}
     return {name: registry for name, registry in found.items() if registry is not None}
+
+
+def part_of_fields(
+    document: type[BaseModel], slot: str, fields: Iterable[str], defaults: Mapping[str, str]
+) -> str | None:
+    """The name of the part meant by an object that has fields but no ``name``.
+
+    It is the default part of the slot, or, where that lacks one of the fields, the first in alphabetical order that has
+    them all. Where no part has them it is the default as well, whose fields the error then lists.
+
+    Args:
+        document: the model that has the slot.
+        slot: a field of the model, such as ``quantize``.
+        fields: the fields given.
+        defaults: the name of the default part of each slot that has one.
+
+    Returns:
+        None where the slot takes no parts, or has no default and nothing fits.
+    """
+    registry = _registry_of(document, slot)
+    if registry is None:
+        return None
+    given, default = set(fields), defaults.get(slot)
+    names = [*([default] if default else []), *registry.names()]
+    return next((name for name in names if given <= set(field_names(registry.get(name)))), default)
 
 
 def _location(loc: tuple[int | str, ...], document: type[BaseModel]) -> tuple[int | str, ...]:

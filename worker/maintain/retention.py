@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, Select, Table, Update, delete,
 from app.core.blobs import BlobStore
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
-from app.core.db.tables import checkpoints, datasets, events, jobs, points, programs
+from app.core.db.tables import checkpoints, datasets, events, jobs, points, programs, studies
 from app.core.idempotency import IdempotencyKeys
 from app.core.jobs import JobFolder, Lifecycle
 from app.core.outbox import Outbox
@@ -67,6 +67,8 @@ class Retention:
                 connection.execute(_expire(table).where(table.c.expires_at <= now, ~used).values(deleted_at=now))
             ended = jobs.c.status.in_(FINAL)
             connection.execute(_expire(jobs).where(jobs.c.expires_at <= now, ended).values(deleted_at=now))
+            going_on = select(jobs.c.id).where(jobs.c.study_id == studies.c.id, jobs.c.status.in_(ACTIVE)).exists()
+            connection.execute(_expire(studies).where(studies.c.expires_at <= now, ~going_on).values(deleted_at=now))
 
     def remove_jobs(self) -> None:
         """Remove everything of deleted jobs except their rows; running ones are cancelled first."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 
 from app.api.http.problems import MEDIA_TYPE, Problem
 from cnet.spec import JobSpec
@@ -44,12 +46,14 @@ JOB_EXAMPLE: dict[str, Any] = {
 }
 """A job that needs no data set, as an example."""
 
-JOB_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {"application/json": {"schema": {"$ref": "#/components/schemas/JobSpec"}, "example": JOB_EXAMPLE}},
-    }
-}
+
+def json_body(model: type[BaseModel], example: dict[str, Any]) -> dict[str, Any]:
+    """A request body that a route reads by itself: JSON as ``model``, one of the ``bodies`` of ``describe``."""
+    schema = {"$ref": _REFERENCE.format(model=model.__name__)}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, "example": example}}}}
+
+
+JOB_BODY = json_body(JobSpec, JOB_EXAMPLE)
 """The request body of a submission: a job specification."""
 
 IDEMPOTENCY_HEADER: dict[str, Any] = {
@@ -73,15 +77,21 @@ def binary(media_type: str, description: str) -> dict[int | str, dict[str, Any]]
     return {200: {"description": description, "content": {media_type: {"schema": schema}}}}
 
 
-def describe(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document of the application. It is made once."""
+def describe(app: FastAPI, bodies: Iterable[type[BaseModel]]) -> dict[str, Any]:
+    """The OpenAPI document of the application. It is made once.
+
+    Args:
+        app: the application with all of its routes.
+        bodies: the models of the request bodies that routes read by themselves.
+    """
     if app.openapi_schema is None:
         document = get_openapi(
             title=app.title, version=app.version, summary=app.summary, description=app.description,
             routes=app.routes, tags=app.openapi_tags,
         )  # fmt: skip
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
-        for model in (Problem, JobSpec):
+        models: list[type[BaseModel]] = [Problem, *bodies]
+        for model in models:
             schema = model.model_json_schema(ref_template=_REFERENCE)
             schemas |= schema.pop("$defs", {})
             schemas[model.__name__] = schema

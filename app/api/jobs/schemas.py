@@ -21,6 +21,7 @@ class JobQuery(PageQuery):
     checkpoint: str | None = Field(
         default=None, pattern=ID_PATTERN, description="Only jobs that compress this checkpoint (its id)."
     )
+    study: str | None = Field(default=None, pattern=ID_PATTERN, description="Only jobs of this study (its id).")
     label: str | None = Field(
         default=None,
         min_length=1,
@@ -102,7 +103,7 @@ class JobView(BaseModel):
             queue_position=queue_position,
             error=error,
             urls=JobUrls.of(job.id),
-            study=None,
+            study=job.study_id,
             versions=job.versions,
         )
 

@@ -40,15 +40,21 @@ def submit(backend: Backend, document: Any, owner: str, also: WithinTransaction)
         SpecError, NotFoundError, GoneError, ArchitectureMismatchError, DatasetError, ProgramError: as ``checks.check``.
     """
     checked = check(backend, document, owner)
-    most = backend.settings.max_active_jobs
-    if backend.jobs.count_active(owner) >= most:
-        raise TooManyError(
-            f"jobs: you have {most} that have not ended, which is the limit. Wait for one or cancel one."
-        )
+    check_active(backend, owner, 1)
     before = backend.jobs.count_queued()
-    new = _new(backend, checked, owner)
+    new = new_job(backend, checked, owner)
     job = backend.jobs.create(new, lambda connection, made: also(connection, JobView.of(made, before)))
     return JobView.of(job, before)
+
+
+def check_active(backend: Backend, owner: str, more: int) -> None:
+    """Check that an owner may submit so many ``more`` jobs. Raises TooManyError."""
+    most, active = backend.settings.max_active_jobs, backend.jobs.count_active(owner)
+    if active + more > most:
+        raise TooManyError(
+            f"jobs: you have {active} that have not ended, and the limit is {most}, so {more} more are too many. Wait "
+            "for some of them or cancel some."
+        )
 
 
 def publish(backend: Backend) -> None:
@@ -84,7 +90,7 @@ def find(backend: Backend, owner: str, query: JobQuery) -> list[Job]:
     if query.label is not None:
         key, colon, value = query.label.partition(":")
         label = (key, value if colon else None)
-    wanted = JobFilter(query.status, query.checkpoint, label)
+    wanted = JobFilter(query.status, query.checkpoint, query.study, label)
     return backend.jobs.find(owner, wanted, query.limit + 1, query.after)
 
 
@@ -110,7 +116,9 @@ def retry(backend: Backend, job_id: str, owner: str, also: WithinTransaction) ->
         raise ConflictError(
             f"job {job_id}: it is still {job.status}. Cancel it or wait for its end, then retry it.", code="not_ended"
         )
-    return submit(backend, job.spec, owner, also)
+    if job.study_index is None:
+        return submit(backend, job.spec, owner, also)
+    return _retry_in_study(backend, job, owner, also)
 
 
 def delete(backend: Backend, job_id: str, owner: str) -> None:
@@ -132,7 +140,27 @@ def log(backend: Backend, job_id: str, owner: str) -> Download:
     return Download(file, path.stat().st_size, "text/plain; charset=utf-8", headers=headers)
 
 
-def _new(backend: Backend, checked: CheckedSpec, owner: str) -> NewJob:
+def _retry_in_study(backend: Backend, job: Job, owner: str, also: WithinTransaction) -> JobView:
+    """Submit a new job in the place of one of a study. Raises ConflictError (``replaced``)."""
+    checked = check(backend, job.spec, owner)
+    check_active(backend, owner, 1)
+    before = backend.jobs.count_queued()
+
+    def store_answer(connection: Connection, made: list[Job]) -> None:
+        for each in made:
+            also(connection, JobView.of(each, before))
+
+    made = backend.studies.replace([job], [new_job(backend, checked, owner)], store_answer)
+    if not made:
+        raise ConflictError(
+            f"job {job.id}: another request has retried it already. See the new job in study {job.study_id}.",
+            code="replaced",
+        )
+    return JobView.of(made[0], before)
+
+
+def new_job(backend: Backend, checked: CheckedSpec, owner: str) -> NewJob:
+    """The job that a checked specification stands for."""
     spec = checked.spec
     return NewJob(
         owner=owner,

@@ -69,6 +69,21 @@ checkpoints = _uploads("checkpoints")
 datasets = _uploads("datasets")
 programs = _uploads("programs")
 
+studies = Table(
+    "studies",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("owner", OWNER, nullable=False),
+    Column("name", String(200)),
+    Column("labels", JSON, nullable=False),
+    Column("spec", JSON, nullable=False),  # as the user wrote it
+    Column("grid", JSON, nullable=False),  # values by path, in the order of the axes
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime),
+    Column("deleted_at", UtcDateTime),
+    Index(None, "owner", "id"),
+)
+
 jobs = Table(
     "jobs",
     metadata,
@@ -103,8 +118,11 @@ jobs = Table(
     Column("selected", Integer),
     Column("versions", JSON),
     Column("event_seq", Integer, nullable=False, default=0),
+    Column("study_id", ID, ForeignKey("studies.id")),
+    Column("study_index", Integer),  # place in the grid of the study; null: none, or a retry has taken the place
     Index(None, "owner", "id"),
     Index(None, "status", "queued_at"),
+    Index(None, "study_id", "study_index"),
 )
 
 points = Table(

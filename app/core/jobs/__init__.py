@@ -6,6 +6,7 @@ from app.core.jobs.job import Job, NewJob
 from app.core.jobs.lifecycle import End, Lease, Lifecycle
 from app.core.jobs.points import JobPoints, PointRow
 from app.core.jobs.store import Jobs
+from app.core.jobs.studies import Studies
 
 __all__ = [
     "End",
@@ -19,4 +20,5 @@ __all__ = [
     "Lifecycle",
     "NewJob",
     "PointRow",
+    "Studies",
 ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Row, insert, select, update
 
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
@@ -70,3 +70,20 @@ def append_events(
             for index, (kind, data) in enumerate(rows)
         ],
     )
+
+
+def append_numbered(
+    connection: Connection, at: datetime, numbers: Iterable[Row[Any]], kind: EventType, data: dict[str, Any]
+) -> None:
+    """Add the same event to many jobs, whose rows this transaction has changed.
+
+    Args:
+        connection: a writing transaction.
+        at: time of the events.
+        numbers: id of each job, and the number of its event: the ``event_seq`` that the transaction has given it.
+        kind: type of the event.
+        data: data of the event.
+    """
+    rows = [{"job_id": job_id, "seq": seq, "at": at, "type": kind, "data": data} for job_id, seq in map(tuple, numbers)]
+    if rows:
+        connection.execute(insert(events), rows)

@@ -23,6 +23,8 @@ class NewJob:
     checkpoint_id: str | None = None
     dataset_id: str | None = None  # None also for a built-in data set
     program_id: str | None = None
+    study_id: str | None = None
+    study_index: int | None = None  # place in the grid of the study
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class Job:
     selected: int | None
     versions: dict[str, str] | None
     event_seq: int
+    study_id: str | None
+    study_index: int | None  # None also where a retry has taken the job's place
 
     @classmethod
     def from_row(cls, row: RowMapping) -> Job:

@@ -47,6 +47,15 @@ class JobPoints:
                 for row in connection.execute(query).mappings()
             ]
 
+    def of_study(self, study_id: str) -> dict[str, list[dict[str, Any]]]:
+        """The metrics of the points of each job of a study, ordered by index, by the id of the job."""
+        query = select(points.c.job_id, points.c.data).join(jobs, jobs.c.id == points.c.job_id)
+        found: dict[str, list[dict[str, Any]]] = {}
+        with self._database.read() as connection:
+            for row in connection.execute(query.where(jobs.c.study_id == study_id).order_by(points.c.index)):
+                found.setdefault(row.job_id, []).append(row.data)
+        return found
+
     def put(self, job_id: str, attempt: int, row: PointRow) -> bool:
         """Store a point; it replaces the one that an earlier attempt stored under the same index.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import cast
@@ -11,9 +11,8 @@ from sqlalchemy import ColumnElement, Connection, func, insert, select, update
 
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
-from app.core.db.tables import jobs, outbox
-from app.core.ids import new_id
-from app.core.jobs.events import append_events
+from app.core.db.tables import events, jobs, outbox
+from app.core.ids import new_ids
 from app.core.jobs.job import Job, NewJob
 from app.core.states import ACTIVE, Status
 
@@ -24,6 +23,7 @@ class JobFilter:
 
     status: Status | None = None
     checkpoint_id: str | None = None
+    study_id: str | None = None
     label: tuple[str, str | None] | None = None  # key and value of a label; the value None stands for any
 
 
@@ -42,26 +42,39 @@ class Jobs:
             new: the job.
             also: called with the connection and the job, within the same transaction.
         """
+        with self._database.write() as connection:
+            (job,) = self.insert(connection, [new])
+            if also is not None:
+                also(connection, job)
+            return job
+
+    def insert(self, connection: Connection, new: Sequence[NewJob]) -> list[Job]:
+        """Store queued jobs, their outbox rows and their first events. Their ids ascend.
+
+        Args:
+            connection: a writing transaction.
+            new: the jobs.
+        """
         now = self._clock()
-        job_id = new_id("job")
-        values = {
-            **asdict(new),
-            "id": job_id,
-            "labels": new.labels or {},
+        ids = new_ids("job", len(new))
+        same = {
             "status": Status.QUEUED,
             "progress": 0.0,
             "created_at": now,
             "queued_at": now,
             "expires_at": now + self._retention if self._retention else None,
+            "event_seq": 1,
         }
-        with self._database.write() as connection:
-            connection.execute(insert(jobs).values(values))
-            connection.execute(insert(outbox).values(job_id=job_id, created_at=now))
-            append_events(connection, job_id, now, [("status", {"status": Status.QUEUED})])
-            job = _one(connection, jobs.c.id == job_id) or _vanished(job_id)
-            if also is not None:
-                also(connection, job)
-            return job
+        rows = [
+            {**asdict(each), "id": job_id, "labels": each.labels or {}, **same}
+            for job_id, each in zip(ids, new, strict=True)
+        ]
+        first = {"seq": 1, "at": now, "type": "status", "data": {"status": Status.QUEUED}}
+        connection.execute(insert(jobs), rows)
+        connection.execute(insert(outbox), [{"job_id": job_id, "created_at": now} for job_id in ids])
+        connection.execute(insert(events), [{"job_id": job_id, **first} for job_id in ids])
+        stored = select(jobs).where(jobs.c.id.in_(ids)).order_by(jobs.c.id)
+        return [Job.from_row(row) for row in connection.execute(stored).mappings()]
 
     def get(self, job_id: str, owner: str | None = None) -> Job | None:
         """The job with this id; None where there is none or it is deleted.
@@ -81,6 +94,8 @@ class Jobs:
             query = query.where(jobs.c.status == wanted.status)
         if wanted.checkpoint_id is not None:
             query = query.where(jobs.c.checkpoint_id == wanted.checkpoint_id)
+        if wanted.study_id is not None:
+            query = query.where(jobs.c.study_id == wanted.study_id)
         if wanted.label is not None:
             query = query.where(self._has_label(*wanted.label))
         if after is not None:
@@ -141,7 +156,3 @@ class Jobs:
 def _one(connection: Connection, condition: ColumnElement[bool]) -> Job | None:
     row = connection.execute(select(jobs).where(condition)).mappings().first()
     return Job.from_row(row) if row else None
-
-
-def _vanished(job_id: str) -> Job:
-    raise LookupError(f"job {job_id}: the database does not return it right after its insert. Report this as a bug.")

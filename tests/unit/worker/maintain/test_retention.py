@@ -13,7 +13,8 @@ import pytest
 from app.core.blobs import LocalBlobs
 from app.core.db.engine import Database
 from app.core.idempotency import IdempotencyKeys
-from app.core.jobs import End, Job, JobEvents, JobFolder, JobPoints, Jobs, Lifecycle, NewJob, PointRow
+from app.core.jobs import End, Job, JobEvents, JobFolder, JobPoints, Jobs, Lifecycle, NewJob, PointRow, Studies
+from app.core.jobs.studies import NewStudy
 from app.core.outbox import Outbox
 from app.core.queue import MemoryQueue
 from app.core.settings import Settings
@@ -199,6 +200,17 @@ def test_jobs_expire_after_their_end(clean: Callable[..., None], database: Datab
     clean(LATER)
     assert jobs.get(ended.id) is None
     assert jobs.get(waiting.id) is not None
+
+
+def test_studies_expire_with_their_last_job(clean: Callable[..., None], database: Database) -> None:
+    """A study of which a job still waits stays."""
+    studies = Studies(database, retention_days=1)
+    new, member = NewStudy("local", None, {}, {}, {}), NewJob("local", {}, 100)
+    ended, waiting = (studies.create(new, [member], lambda *_: None)[0] for _ in range(2))
+    studies.cancel(ended.id)
+    clean(LATER)
+    assert studies.get(ended.id, "local") is None
+    assert studies.get(waiting.id, "local") is not None
 
 
 def test_state_to_resume_from_goes_when_the_job_has_ended(

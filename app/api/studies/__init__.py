@@ -1,0 +1,1 @@
+"""Studies: a grid of jobs, submitted, followed and cancelled as one."""
