@@ -12,8 +12,9 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.http.problems import known_problem
+from app.api.session import check_same_origin, session_key
 from app.core.errors import ForbiddenError, ServiceError, UnauthorizedError
-from app.core.keys import ApiKeys
+from app.core.keys import ApiKey, ApiKeys
 from app.core.keys import Scope as KeyScope
 
 LOCAL_OWNER = "local"
@@ -53,11 +54,11 @@ class Authentication:
 
 
 def authenticate(keys: ApiKeys, scope: Scope) -> Principal:
-    """Authenticate a request by its method and headers.
+    """Authenticate a request by its method and headers: by an API key in ``Authorization``, or by that of a session.
 
     Raises:
         UnauthorizedError: the key is missing, unknown or revoked.
-        ForbiddenError: the key lacks the scope, or a web page of another site called a server without keys.
+        ForbiddenError: the key lacks the scope, or a web page of another site sent the request.
     """
     headers = Headers(scope=scope)
     kind, _, secret = headers.get("authorization", "").partition(" ")
@@ -67,16 +68,27 @@ def authenticate(keys: ApiKeys, scope: Scope) -> Principal:
             raise UnauthorizedError(
                 "API key: it is unknown or revoked. Send a valid one as `Authorization: Bearer KEY`."
             )
-        needed: KeyScope = "read" if scope["method"] in _READ_METHODS else "write"
-        if not key.allows(needed):
-            raise ForbiddenError(
-                f"API key: it lacks the scope {needed}. Use a key that was created with `--scope {needed}`."
-            )
-        return Principal(key.owner, key.id)
+        return _principal(key, scope)
+    cookie = session_key(headers)
+    key = keys.check(cookie) if cookie is not None else None
+    if key is not None:
+        if scope["method"] not in _READ_METHODS:
+            check_same_origin(headers)
+        return _principal(key, scope)
     if keys.exist():
         raise UnauthorizedError("API key: none was sent. Send one as `Authorization: Bearer KEY`.")
     _check_local(scope, headers)
     return Principal(LOCAL_OWNER)
+
+
+def _principal(key: ApiKey, scope: Scope) -> Principal:
+    """The owner of a key. Raises ForbiddenError where the key does not allow the method of the request."""
+    needed: KeyScope = "read" if scope["method"] in _READ_METHODS else "write"
+    if not key.allows(needed):
+        raise ForbiddenError(
+            f"API key: it lacks the scope {needed}. Use a key that was created with `--scope {needed}`."
+        )
+    return Principal(key.owner, key.id)
 
 
 def check_address(host: str, keys: ApiKeys) -> None:
