@@ -63,7 +63,7 @@ class JobUrls(BaseModel):
         """The paths for a job with this id."""
         base = f"/v1/jobs/{job_id}"
         own = {name: f"{base}/{name}" for name in ("events", "logs", "cancel", "results", "bundle", "metrics")}
-        return cls.model_validate({"self": base, **own, "plot": None, "page": None})
+        return cls.model_validate({"self": base, **own, "plot": f"{base}/plot.svg", "page": f"/jobs/{job_id}"})
 
 
 class JobView(BaseModel):

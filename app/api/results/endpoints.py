@@ -20,6 +20,9 @@ from app.api.results.schemas import Metrics, ModelQuery, PointQuery, Results
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"], responses=PROBLEMS, dependencies=[bearer_security])
 
+FIGURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
+"""The policy of an image by itself: it has its style inside, and loads and runs nothing."""
+
 _METRIC_TYPES = ("application/json", "text/csv")
 
 
@@ -77,3 +80,16 @@ def metrics(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerDe
         headers = {"Content-Disposition": attachment(name), "Vary": "Accept"}
         return Response(text, headers=headers, media_type="text/csv")
     return json_response(service.metrics(backend, job_id, owner), headers={"Vary": "Accept"})
+
+
+@router.get(
+    "/plot.svg",
+    operation_id="get_plot",
+    summary="Plot size against accuracy",
+    response_class=Response,
+    responses=binary("image/svg+xml", "The plot."),
+)
+def plot(job_id: JobId, backend: BackendDep, owner: OwnerDep) -> Response:
+    """The points of the job as an SVG image, with the line of the best ones and the original. `409` without points."""
+    headers = {"Cache-Control": "private, no-cache", "Content-Security-Policy": FIGURE_POLICY}
+    return Response(service.plot(backend, job_id, owner), headers=headers, media_type="image/svg+xml")

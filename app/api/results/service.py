@@ -14,8 +14,9 @@ from app.api.jobs.service import get
 from app.api.results.decoded_models import DecodedModels, model_formats
 from app.core.errors import ConflictError, NotFoundError
 from app.core.jobs import Job, PointRow
+from app.figures import size_accuracy, svg
 from cnet.results import report
-from cnet.results.points import Point
+from cnet.results.points import BaselineResult, Point
 
 
 def results(backend: Backend, job_id: str, owner: str) -> dict[str, Any]:
@@ -40,13 +41,28 @@ def metrics_csv(backend: Backend, job_id: str, owner: str) -> tuple[str, str]:
     return report.metrics_csv(points, job.selected), f"{job.name or job.id}.csv"
 
 
+def plot(backend: Backend, job_id: str, owner: str) -> str:
+    """The plot of size against accuracy as SVG. Raises ConflictError (``not_ready``) where there is no point yet."""
+    job = get(backend, job_id, owner)
+    points = [Point.from_json(row.data) for row in backend.points.of_job(job.id)]
+    baseline = BaselineResult.from_json(job.baseline) if job.baseline is not None else None
+    series = size_accuracy.Series(job.name or job.id, baseline, points, job.selected)
+    drawn = size_accuracy.plot([series], f"{job.name or job.id}: size and score")
+    if drawn is None:
+        raise ConflictError(
+            f"job {job.id}: it is {job.status} and has no point to plot yet. Wait for its first point.",
+            code="not_ready",
+        )
+    return svg.document(drawn)
+
+
 def bundle(backend: Backend, job_id: str, owner: str, index: int | None) -> Download:
     """The bundle of a point. Raises ConflictError (``not_ready``), NotFoundError, GoneError."""
     job = get(backend, job_id, owner)
     row = _point(backend, job, index)
     file = backend.blobs.path(row.blob).open("rb")
     headers = {
-        "Content-Disposition": attachment(f"{_stem(job, row)}.npz"),
+        "Content-Disposition": attachment(bundle_name(job, row.index)),
         "Repr-Digest": repr_digest(row.blob),
         "Cache-Control": "private, no-cache",
     }
@@ -79,7 +95,9 @@ def model(
     row = _point(backend, job, index)
     file, size = models.open(backend.blobs.path(row.blob), row.blob, model_format)
     headers = {
-        "Content-Disposition": attachment(f"{_stem(job, row)}.{'pt' if model_format == 'torch' else model_format}"),
+        "Content-Disposition": attachment(
+            f"{_stem(job, row.index)}.{'pt' if model_format == 'torch' else model_format}"
+        ),
         "Cache-Control": "private, no-cache",
     }
     return Download(file, size, "application/octet-stream", f'"{row.blob}-{model_format}"', headers)
@@ -110,5 +128,10 @@ def _point(backend: Backend, job: Job, index: int | None) -> PointRow:
     return found
 
 
-def _stem(job: Job, row: PointRow) -> str:
-    return f"{Path(job.name or '').stem or job.id}-point{row.index}"
+def bundle_name(job: Job, index: int) -> str:
+    """The name of the file with the bundle of a point."""
+    return f"{_stem(job, index)}.npz"
+
+
+def _stem(job: Job, index: int) -> str:
+    return f"{Path(job.name or '').stem or job.id}-point{index}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, Select, insert, select, update
 
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
@@ -36,10 +36,17 @@ class JobEvents:
     def after(self, job_id: str, seq: int, limit: int = 1000) -> list[Event]:
         """Up to ``limit`` events of a job with numbers above ``seq``, oldest first."""
         query = select(events).where(events.c.job_id == job_id, events.c.seq > seq).order_by(events.c.seq).limit(limit)
+        return self._read(query)
+
+    def of_type(self, job_id: str, kind: EventType, limit: int = 10_000) -> list[Event]:
+        """The first ``limit`` events of a job that have this type, oldest first."""
+        query = select(events).where(events.c.job_id == job_id, events.c.type == kind)
+        return self._read(query.order_by(events.c.seq).limit(limit))
+
+    def _read(self, query: Select[Any]) -> list[Event]:
         with self._database.read() as connection:
-            return [
-                Event(row["seq"], row["at"], row["type"], row["data"]) for row in connection.execute(query).mappings()
-            ]
+            rows = connection.execute(query).mappings()
+            return [Event(row["seq"], row["at"], row["type"], row["data"]) for row in rows]
 
 
 def append_events(

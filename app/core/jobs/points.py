@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import RowMapping, delete, insert, select, tuple_
 
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
 from app.core.db.tables import jobs, points
 from app.core.jobs.events import append_events
+from app.core.jobs.job import Job
 from app.core.states import Status
 
 
@@ -42,10 +44,14 @@ class JobPoints:
         """The points of a job, ordered by index."""
         query = select(points).where(points.c.job_id == job_id).order_by(points.c.index)
         with self._database.read() as connection:
-            return [
-                PointRow(row["index"], row["data"], row["layers"], row["blob"])
-                for row in connection.execute(query).mappings()
-            ]
+            return [_row(row) for row in connection.execute(query).mappings()]
+
+    def selected_of(self, found: Sequence[Job]) -> dict[str, PointRow]:
+        """The selected points of several jobs, by the id of the job; a job without one is left out."""
+        chosen = [(job.id, job.selected) for job in found if job.selected is not None]
+        query = select(points).where(tuple_(points.c.job_id, points.c.index).in_(chosen))
+        with self._database.read() as connection:
+            return {row["job_id"]: _row(row) for row in connection.execute(query).mappings()} if chosen else {}
 
     def of_study(self, study_id: str) -> dict[str, list[dict[str, Any]]]:
         """The metrics of the points of each job of a study, ordered by index, by the id of the job."""
@@ -75,3 +81,7 @@ class JobPoints:
             )
             append_events(connection, job_id, now, [("point", {"point": row.data})])
             return True
+
+
+def _row(row: RowMapping) -> PointRow:
+    return PointRow(row["index"], row["data"], row["layers"], row["blob"])

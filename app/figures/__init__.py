@@ -1,0 +1,1 @@
+"""Figures as SVG: the plots of the page, which the API also sends by themselves."""

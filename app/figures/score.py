@@ -1,0 +1,59 @@
+"""The number by which a figure compares networks: that of their task, or how far the weights are from the original."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from app import formatting
+from cnet.results.points import BaselineResult, Point
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number that points have, and the original perhaps.
+
+    Attributes:
+        name: what it is, with its unit.
+        of_point: the number of a point; None where it has none.
+        of_baseline: the number of the original; None where it has none.
+        text: writes a value.
+        higher_is_better: whether a better network has a larger one.
+    """
+
+    name: str
+    of_point: Callable[[Point], float | None]
+    of_baseline: Callable[[BaselineResult], float | None]
+    text: Callable[[float], str]
+    higher_is_better: bool = True
+
+    @classmethod
+    def shared_by(cls, points: Sequence[Point]) -> Self:
+        """The best number that points of one or several jobs have in common."""
+        metrics = [point.metric for point in points if point.metric is not None]
+        if metrics and len(metrics) == len(points) and len({(each.name, each.unit) for each in metrics}) == 1:
+            return cls._of_task(metrics[0].name, metrics[0].unit, higher_is_better=metrics[0].higher_is_better)
+        if points and all(point.accuracy is not None for point in points):
+            return cls("Accuracy (%)", lambda p: p.accuracy, lambda b: b.accuracy, formatting.percent)
+        if any(point.snr_db is not None for point in points):
+            decibels = "{:.1f} dB".format
+            return cls("Signal-to-noise ratio of the weights (dB)", lambda p: p.snr_db, lambda _: None, decibels)
+        return cls(
+            "Mean squared error of the weights",
+            lambda p: p.mse,
+            lambda _: None,
+            "{:.4g}".format,
+            higher_is_better=False,
+        )
+
+    @classmethod
+    def _of_task(cls, name: str, unit: str, *, higher_is_better: bool) -> Self:
+        def of(result: Point | BaselineResult) -> float | None:
+            return None if result.metric is None else result.metric.value
+
+        heading = name.replace("_", " ").capitalize() if len(name) > 4 else name.upper()
+        if unit == "percent":
+            return cls(f"{heading} (%)", of, of, formatting.percent, higher_is_better=higher_is_better)
+        text = f"{{:.4g}} {unit}".rstrip().format
+        return cls(f"{heading} ({unit})" if unit else heading, of, of, text, higher_is_better=higher_is_better)

@@ -1,0 +1,170 @@
+"""The plot of size against accuracy: every point of one or several jobs, the best of them, and the originals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element
+
+from app import formatting
+from app.figures.axis import Axis
+from app.figures.frame import Area, frame
+from app.figures.score import Score
+from app.figures.svg import element, figure
+from cnet.results.points import BaselineResult, Point
+
+_WIDTH, _HEIGHT, _LEGEND_ROW = 680.0, 400.0, 22.0
+_AREA = Area(left=86, right=664, top=40, bottom=340)
+_COLOURS = 8
+_RADIUS = 6.0
+
+
+@dataclass(frozen=True)
+class Series:
+    """The points of one job.
+
+    Attributes:
+        name: of the job, for the legend.
+        baseline: the network before compression; None where it is not known yet.
+        points: the points so far.
+        selected: index of the point that the job selected; None: none.
+        shown: index of the point whose details the page shows; None: none.
+        link: the address of the details of a point, by its index; None: points are no links.
+    """
+
+    name: str
+    baseline: BaselineResult | None
+    points: Sequence[Point]
+    selected: int | None
+    shown: int | None = None
+    link: Callable[[int], str] | None = None
+
+
+@dataclass(frozen=True)
+class _Mark:
+    point: Point
+    x: float
+    y: float
+    on_front: bool
+
+
+def plot(series: Sequence[Series], title: str) -> Element | None:
+    """The plot as SVG, size on a logarithmic axis; None while there is nothing to show.
+
+    The line of a job joins its points that no other one beats in both size and score. Points on it can be reached by
+    keyboard; the table of points has them all.
+    """
+    score = Score.shared_by([point for each in series for point in each.points])
+    if not any(_scored(each, score) for each in series):
+        return None
+    x, y = _axes(series, score)
+    drawn = [_series(each, number, (x, y), score) for number, each in enumerate(series)]
+    legend = [_legend_row(each.name, number) for number, each in enumerate(series)] if len(series) > 1 else []
+    height = _HEIGHT + _LEGEND_ROW * len(legend)
+    return figure(_WIDTH, height, title, frame(_AREA, x, y), *drawn, *legend, description=_description(series, score))
+
+
+def pareto_front(points: Sequence[Point], score: Score) -> list[Point]:
+    """The points that no other one beats in both size and score, by rising size."""
+    sign = -1.0 if score.higher_is_better else 1.0
+    scored = sorted((p.bytes.total, sign * v, p.index) for p in points if (v := score.of_point(p)) is not None)
+    by_index = {point.index: point for point in points}
+    front: list[Point] = []
+    best = float("inf")
+    for _, cost, index in scored:
+        if cost < best:
+            best = cost
+            front.append(by_index[index])
+    return front
+
+
+def _scored(series: Series, score: Score) -> list[Point]:
+    return [point for point in series.points if score.of_point(point) is not None]
+
+
+def _axes(series: Sequence[Series], score: Score) -> tuple[Axis, Axis]:
+    baselines = [each.baseline for each in series if each.baseline is not None]
+    sizes = [float(p.bytes.total) for each in series for p in _scored(each, score)]
+    sizes += [float(b.npz_bytes) for b in baselines]
+    scores = [score.of_point(p) for each in series for p in each.points] + [score.of_baseline(b) for b in baselines]
+    x = Axis.around(sizes, _AREA.across, "Size of the file", formatting.round_size, logarithmic=True)
+    y = Axis.around([value for value in scores if value is not None], _AREA.upwards, score.name)
+    return x, y
+
+
+def _series(series: Series, number: int, axes: tuple[Axis, Axis], score: Score) -> Element:
+    x, y = axes
+    front = pareto_front(series.points, score)
+    members = {point.index for point in front}
+    marks = [
+        _Mark(p, x.position(p.bytes.total), y.position(value), p.index in members)
+        for p in series.points
+        if (value := score.of_point(p)) is not None
+    ]
+    line = " ".join(f"{m.x:.1f},{m.y:.1f}" for m in sorted(marks, key=lambda m: m.x) if m.on_front)
+    shapes = [_point(mark, series, score) for mark in sorted(marks, key=lambda m: (m.on_front, m.x))]
+    path = element("polyline", points=line, class_="front")
+    return element("g", path, *_original(series, axes, score), *shapes, class_=f"series colour-{number % _COLOURS}")
+
+
+def _point(mark: _Mark, series: Series, score: Score) -> Element:
+    point = mark.point
+    names = ["point"]
+    names += ["on-front"] * mark.on_front
+    names += ["selected"] * (point.index == series.selected)
+    names += ["shown"] * (point.index == series.shown)
+    text = describe_point(point, score) + (", selected" if point.index == series.selected else "")
+    circles = [element("circle", cx=mark.x, cy=mark.y, r=_RADIUS * 2.2, class_="target")]
+    if point.index == series.selected:
+        circles.append(element("circle", cx=mark.x, cy=mark.y, r=_RADIUS * 1.9, class_="ring"))
+    circles.append(element("circle", cx=mark.x, cy=mark.y, r=_RADIUS, class_="dot"))
+    shapes = [element("title", text), *circles]
+    if series.link is None:
+        return element("g", *shapes, class_=" ".join(names))
+    reach = "0" if mark.on_front else "-1"
+    link = series.link(point.index)
+    return element("a", *shapes, class_=" ".join(names), href=link, tabindex=reach, aria_label=text)
+
+
+def describe_point(point: Point, score: Score) -> str:
+    """A point in words, such as ``Point 3: 138 kB, accuracy 97.22 %, sparsity 90 %, 16 clusters``."""
+    value = score.of_point(point)
+    parts = [formatting.size(point.bytes.total), f"{formatting.times(point.ratio)} smaller"]
+    if value is not None:
+        parts.append(f"{score.name.partition(' (')[0].lower()} {score.text(value)}")
+    parts.append(f"sparsity {formatting.share(point.sparsity)}")
+    if point.clusters is not None:
+        parts.append(f"{point.clusters} clusters")
+    return f"Point {point.index}: {', '.join(parts)}"
+
+
+def _original(series: Series, axes: tuple[Axis, Axis], score: Score) -> Iterator[Element]:
+    """The mark of the network before compression, and the level of its score."""
+    value = None if series.baseline is None else score.of_baseline(series.baseline)
+    if series.baseline is None or value is None:
+        return
+    x, y = axes[0].position(series.baseline.npz_bytes), axes[1].position(value)
+    text = f"Original: {formatting.size(series.baseline.npz_bytes)}, {score.text(value)}"
+    yield element("line", x1=_AREA.left, x2=_AREA.right, y1=y, y2=y, class_="level")
+    cross = f"M{x - 6:.1f} {y - 6:.1f}l12 12m0 -12l-12 12"
+    yield element("g", element("title", text), element("path", d=cross), class_="original")
+    yield element("text", "original", x=x - 12, y=y - 10, text_anchor="end", class_="note")
+
+
+def _legend_row(name: str, number: int) -> Element:
+    y = _HEIGHT + _LEGEND_ROW * (number + 0.5)
+    dot = element("circle", cx=_AREA.left + 6, cy=y - 4, r=_RADIUS, class_="dot")
+    text = element("text", name[:80], x=_AREA.left + 20, y=y)
+    return element("g", dot, text, class_=f"series legend colour-{number % _COLOURS}")
+
+
+def _description(series: Sequence[Series], score: Score) -> str:
+    best = (f"{each.name}: {_summary(each, score)}" for each in series)
+    return f"Size of the file against {score.name}. {'. '.join(best)}."
+
+
+def _summary(series: Series, score: Score) -> str:
+    count = len(series.points)
+    chosen = next((p for p in series.points if p.index == series.selected), None)
+    text = f"{count} point{'s' * (count != 1)}"
+    return text if chosen is None else f"{text}, of which is selected {describe_point(chosen, score).lower()}"
