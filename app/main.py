@@ -20,7 +20,7 @@ from app.api.checkpoints.endpoints import router as checkpoints
 from app.api.datasets.endpoints import router as datasets
 from app.api.health.endpoints import router as health
 from app.api.http.openapi import describe
-from app.api.http.problems import handle_http, handle_known, handle_validation
+from app.api.http.problems import handle_known, handle_validation
 from app.api.http.request_context import RequestContext
 from app.api.jobs.endpoints import router as jobs
 from app.api.programs.endpoints import router as programs
@@ -33,6 +33,11 @@ from app.core.db import migrate
 from app.core.errors import ServiceError
 from app.core.queue import JobQueue
 from app.core.settings import Settings
+from app.web.page_route import handle_http
+from app.web.pages import job as job_page
+from app.web.pages import jobs as jobs_page
+from app.web.pages import session
+from app.web.static_files import static_mount
 from cnet.errors import CnetError
 from cnet.parts.plugins import load_plugins
 from cnet.spec import JobSpec
@@ -84,6 +89,9 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     app.state.backend = backend
     for router in (checkpoints, datasets, programs, jobs, studies, results, catalogue, health, reference):
         app.include_router(router)
+    for page in (jobs_page, job_page, session):
+        app.include_router(page.router)
+    app.router.routes.append(static_mount())
     for kind in (ServiceError, CnetError, SQLAlchemyError, OSError):
         app.add_exception_handler(kind, handle_known)
     app.add_exception_handler(RequestValidationError, handle_validation)

@@ -120,7 +120,7 @@ def problem_response(
 def known_problem(request: Request, error: Exception) -> Response | None:
     """The problem for an exception, or None where it is a fault of the server."""
     known = known_error(error)
-    status = _status(known) if known is not None else None
+    status = status_of(known) if known is not None else None
     if known is None or status is None:
         return None
     extra, headers = _extra(known), _headers(known, status)
@@ -196,7 +196,8 @@ def _means_disk_full(error: OperationalError) -> bool:
     return name == "SQLITE_IOERR_SHMSIZE" or "disk is full" in str(error.orig)
 
 
-def _status(error: Exception) -> int | None:
+def status_of(error: Exception) -> int | None:
+    """The HTTP status of a known error; None for a fault of the server."""
     return next((STATUSES[cls] for cls in type(error).__mro__ if cls in STATUSES), None)
 
 

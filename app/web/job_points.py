@@ -1,0 +1,92 @@
+"""The points of a job as the pages show them: a table whose columns are the declared metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from app import formatting
+from cnet.results.metrics import DeclaredMetric, declared_metrics, nested_result
+from cnet.results.points import BaselineResult, Point
+
+_HIDDEN = frozenset({"metric", "sha256", "sparsity_requested", "clusters_requested"})
+_ALWAYS = ("index", "sparsity", "clusters", "accuracy", "ratio", "bytes_total")
+_UNITS = {"bytes": formatting.size, "percent": formatting.percent, "fraction": formatting.share}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table.
+
+    Attributes:
+        name: of the metric, as JSON and CSV name it.
+        heading: what stands above the column.
+        unit: of the metric; empty where it has none.
+        description: what the metric is.
+        cells: the value of each point as text.
+    """
+
+    name: str
+    heading: str
+    unit: str
+    description: str
+    cells: Sequence[str]
+
+
+@dataclass(frozen=True)
+class JobPoints:
+    """The network before compression, the points, the index of the selected one, and the columns of their table."""
+
+    baseline: BaselineResult | None
+    points: Sequence[Point]
+    selected: int | None
+    columns: Sequence[Column]
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Self:
+        """The points in a document of ``GET /v1/jobs/{id}/metrics``."""
+        baseline = document["baseline"] and BaselineResult.from_json(document["baseline"])
+        points = [Point.from_json(row) for row in document["points"]]
+        return cls(baseline, points, document["selected"], columns_of(points))
+
+    def choose(self, index: int | None) -> Point | None:
+        """The point with this index; without one the selected point, or else the last; None where there is none."""
+        wanted = self.selected if index is None else index
+        found = next((point for point in self.points if point.index == wanted), None)
+        return found or (self.points[-1] if self.points else None)
+
+
+def columns_of(points: Sequence[Point]) -> list[Column]:
+    """The columns of the declared metrics that some point has, the most telling first."""
+    found = {name: _column(name, metric, points, path) for name, metric, path in _leaves()}
+    order = [*_ALWAYS, *(name for name in found if name not in _ALWAYS)]
+    return [found[name] for name in order if any(cell != formatting.MISSING for cell in found[name].cells)]
+
+
+def _leaves() -> list[tuple[str, DeclaredMetric, tuple[str, ...]]]:
+    """Name, declaration and path of each metric with one value; those of nested results are named as in the CSV."""
+    leaves: list[tuple[str, DeclaredMetric, tuple[str, ...]]] = []
+    for each in declared_metrics(Point):
+        nested = nested_result(each)
+        if each.name in _HIDDEN:
+            continue
+        if nested is None:
+            leaves.append((each.name, each, (each.name,)))
+        else:
+            leaves += [(f"{each.name}_{m.name}", m, (each.name, m.name)) for m in declared_metrics(nested)]
+    return leaves
+
+
+def _column(name: str, declared: DeclaredMetric, points: Sequence[Point], path: tuple[str, ...]) -> Column:
+    metric = declared.metric
+    write = formatting.times if name.startswith("ratio") else _UNITS.get(metric.unit, formatting.number)
+    cells = [write(_value(point, path)) for point in points]
+    return Column(name, name.replace("_", " "), metric.unit, metric.description, cells)
+
+
+def _value(point: Point, path: tuple[str, ...]) -> Any:
+    value: Any = point
+    for name in path:
+        value = None if value is None else getattr(value, name)
+    return value

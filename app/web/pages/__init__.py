@@ -1,0 +1,1 @@
+"""The pages, one module each: their routes, and what they show."""

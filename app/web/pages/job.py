@@ -1,0 +1,140 @@
+"""One job: its progress and training curves while it runs, then its points and the bundle of one of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from markupsafe import Markup
+from starlette.responses import RedirectResponse, Response
+
+from app.api.backend import Backend
+from app.api.dependencies import BackendDep, JobId
+from app.api.jobs import service
+from app.api.jobs.schemas import JobUrls
+from app.api.results import service as results
+from app.api.results.decoded_models import model_formats
+from app.core.clock import utc_now
+from app.core.jobs import Job
+from app.figures import curves, size_accuracy, svg
+from app.figures.score import Score
+from app.web.job_points import JobPoints
+from app.web.page_route import PageRoute
+from app.web.point_details import PointDetails
+from app.web.progress import Progress, phases_of
+from app.web.rendering import render
+from app.web.use_it import snippets
+from app.web.visitor import VisitorDep
+
+router = APIRouter(prefix="/jobs/{job_id}", route_class=PageRoute, include_in_schema=False)
+
+PointIndex = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
+_LOG_TAIL = 20_000  # bytes
+_FORMAT_NAMES = {"safetensors": "safetensors", "torch": "PyTorch (.pt)", "npz": "NumPy (.npz)", "onnx": "ONNX tensors"}
+
+
+@router.get("")
+def show(
+    request: Request, job_id: JobId, backend: BackendDep, visitor: VisitorDep, point: PointIndex = None
+) -> Response:
+    """The whole page."""
+    job = service.get(backend, job_id, visitor.owner)
+    return render(request, "job.html", **_running(backend, job), **_points(backend, job, visitor.owner, point))
+
+
+@router.get("/progress")
+def progress(request: Request, job_id: JobId, backend: BackendDep, visitor: VisitorDep) -> Response:
+    """The changing part, which the page of a running job asks for again and again; its end shows the whole page."""
+    job = service.get(backend, job_id, visitor.owner)
+    response = render(request, "parts/job_progress.html", **_running(backend, job))
+    if job.status.final:
+        response.headers["HX-Refresh"] = "true"
+    return response
+
+
+@router.get("/log")
+def log(request: Request, job_id: JobId, backend: BackendDep, visitor: VisitorDep) -> Response:
+    """The end of the log, which the page of a running job asks for again and again."""
+    job = service.get(backend, job_id, visitor.owner)
+    return render(request, "parts/job_log.html", job=job, log=_log_tail(backend, job))
+
+
+@router.post("/cancel")
+def cancel(request: Request, job_id: JobId, backend: BackendDep, visitor: VisitorDep) -> Response:
+    """Cancel the job, then show it."""
+    service.cancel(backend, job_id, visitor.owner)
+    return _to(request, f"/jobs/{job_id}")
+
+
+@router.post("/retry")
+def retry(request: Request, job_id: JobId, backend: BackendDep, visitor: VisitorDep) -> Response:
+    """Run the job again, then show the new one."""
+    made = service.retry(backend, job_id, visitor.owner, lambda _connection, _job: None)
+    service.publish(backend)
+    return _to(request, f"/jobs/{made.id}")
+
+
+@router.get("/delete")
+def ask(request: Request, job_id: JobId, backend: BackendDep, visitor: VisitorDep) -> Response:
+    """Ask whether the job should be deleted."""
+    return render(request, "delete_job.html", job=service.get(backend, job_id, visitor.owner))
+
+
+@router.post("/delete")
+def delete(request: Request, job_id: JobId, backend: BackendDep, visitor: VisitorDep) -> Response:
+    """Delete the job, then show the list."""
+    service.delete(backend, job_id, visitor.owner)
+    return _to(request, "/")
+
+
+def _to(request: Request, path: str) -> Response:
+    return RedirectResponse(f"{request.scope.get('root_path', '')}{path}", 303)
+
+
+def _running(backend: Backend, job: Job) -> dict[str, Any]:
+    """What changes while the job runs."""
+    now = utc_now()
+    epochs = [event.data["metric"] for event in backend.events.of_type(job.id, "metric")]
+    phases = [str(row.get("phase", "")) for row in epochs]
+    return {
+        "job": job,
+        "urls": JobUrls.of(job.id),
+        "progress": Progress.of(job, now),
+        "queue_position": backend.jobs.queue_position(job),
+        "phases": phases_of(job, backend.events.of_type(job.id, "phase"), now),
+        "curves": [Markup(svg.markup(curves.plot(curve, phases))) for curve in curves.curves_of(epochs)],  # noqa: S704 - built from elements
+        "log": _log_tail(backend, job),
+    }
+
+
+def _points(backend: Backend, job: Job, owner: str, index: int | None) -> dict[str, Any]:
+    """The points, and the details of the one that is asked for, or else of the selected one or the first."""
+    found = JobPoints.of(results.metrics(backend, job.id, owner))
+    shown = found.choose(index)
+    series = size_accuracy.Series(
+        job.name or job.id,
+        found.baseline,
+        found.points,
+        job.selected,
+        None if shown is None else shown.index,
+        lambda number: f"?point={number}#point",
+    )
+    plot = size_accuracy.plot([series], "Size and score of every point")
+    return {
+        "found": found,
+        "score": Score.shared_by(found.points),
+        "plot": None if plot is None else Markup(svg.markup(plot)),  # noqa: S704 - built from elements
+        "point": None if shown is None else PointDetails.of(shown, found.baseline),
+        "formats": [(name, _FORMAT_NAMES.get(name, name)) for name in model_formats()],
+        "uses": None if shown is None else snippets(results.bundle_name(job, shown.index)),
+    }
+
+
+def _log_tail(backend: Backend, job: Job) -> str:
+    """The end of the log, in whole lines."""
+    download = service.log(backend, job.id, job.owner)
+    with download.file as file:
+        start = max(download.size - _LOG_TAIL, 0)
+        file.seek(start)
+        text = file.read(_LOG_TAIL).decode("utf-8", "replace")
+    return text if start == 0 else text.partition("\n")[2]

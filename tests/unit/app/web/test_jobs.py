@@ -1,0 +1,110 @@
+"""The list of jobs, and what can be done with one."""
+
+from __future__ import annotations
+
+from app.core.states import Status
+from tests.api_bench import Bench, add_job, claim, finish, lenet
+from tests.html_page import HtmlPage
+from tests.unit.app.web.test_pages import finished_job, page_of
+
+SAME = {"Sec-Fetch-Site": "same-origin"}
+
+
+def test_a_new_server_says_how_to_begin(bench: Bench) -> None:
+    """There is no empty table."""
+    page = page_of(bench, "/")
+
+    assert "table" not in [tag for tag, _ in page.elements]
+    assert "Upload a trained network" in page.text
+
+
+def test_jobs_are_listed_with_their_results(bench: Bench) -> None:
+    """Newest first; a queued one says how many are before it."""
+    finished_job(bench, name="done")
+    add_job(bench, name="first in the queue")
+    add_job(bench, name="waiting")
+
+    text = page_of(bench, "/").text
+
+    assert text.index("waiting") < text.index("first in the queue") < text.index("done")
+    assert "97.50 %" in text
+    assert "1 before it" in text
+
+
+def test_the_list_is_filtered(bench: Bench) -> None:
+    """By status and label; fields that are left empty do not filter."""
+    finished_job(bench, name="done", labels={"team": "vision"})
+    add_job(bench, name="waiting")
+
+    assert "waiting" not in page_of(bench, "/?status=succeeded&label=&checkpoint=").text
+    assert "waiting" not in page_of(bench, "/?label=team:vision").text
+    assert "No job fits" in page_of(bench, "/?status=failed").text
+    assert bench.client.get("/?status=wrong").status_code == 400
+
+
+def test_long_lists_have_pages(bench: Bench) -> None:
+    """The link to older jobs keeps the filter."""
+    for number in range(3):
+        add_job(bench, name=f"number {number}", labels={"a": "b"})
+
+    first = page_of(bench, "/?limit=2&label=a")
+    link = next(address for address in first.attributes("a", "href") if "after=" in address)
+    second = page_of(bench, link)
+
+    assert "label=a" in link
+    assert "number 0" in second.text
+    assert "number 1" not in second.text
+
+
+def test_another_owners_jobs_are_not_shown(bench: Bench) -> None:
+    """Neither in the list nor by their address."""
+    job = finished_job(bench, owner="bob", name="secret")
+
+    assert "secret" not in page_of(bench, "/").text
+    assert bench.client.get(f"/jobs/{job}").status_code == 404
+
+
+def test_the_list_keeps_itself_up_to_date(bench: Bench) -> None:
+    """It asks for itself, with its filter; seldom once all jobs have ended."""
+    finished_job(bench)
+
+    def refreshing(page: HtmlPage) -> dict[str, str | None]:
+        return next(values for _, values in page.elements if values.get("hx-get"))
+
+    still = refreshing(page_of(bench, "/?status=succeeded"))
+    add_job(bench)
+    active = refreshing(page_of(bench, "/"))
+
+    assert still["hx-get"] == "/parts/jobs?status=succeeded"
+    assert still["hx-trigger"] == "every 15s"
+    assert active["hx-trigger"] == "every 2s"
+    assert "h1" not in [tag for tag, _ in page_of(bench, str(still["hx-get"])).elements]
+
+
+def test_a_job_is_cancelled_retried_and_deleted(bench: Bench) -> None:
+    """By forms that need no script; deleting asks first."""
+    job = claim(bench, add_job(bench, name="mine"))
+
+    cancelled = bench.client.post(f"/jobs/{job.id}/cancel", headers=SAME)
+    assert cancelled.status_code == 200
+    assert bench.backend.jobs.get(job.id).status is Status.CANCELLING  # type: ignore[union-attr]
+    assert bench.client.post(f"/jobs/{job.id}/retry", headers=SAME).status_code == 409
+    assert "cannot be brought back" in page_of(bench, f"/jobs/{job.id}/delete").text
+    bench.client.post(f"/jobs/{job.id}/delete", headers=SAME)
+    assert bench.backend.jobs.get(job.id) is None
+
+
+def test_an_ended_job_runs_again(bench: Bench) -> None:
+    """The page of the new job is shown, and it was sent to the queue."""
+    spec = {"checkpoint": lenet(bench)}
+    made = bench.client.post("/v1/jobs", json=spec).json()
+    job = bench.backend.lifecycle.claim(made["id"], "test:1:worker", 60)
+    assert job is not None
+    finish(bench, job, Status.FAILED)
+
+    answer = bench.client.post(f"/jobs/{made['id']}/retry", headers=SAME)
+
+    new = answer.url.path.removeprefix("/jobs/")
+    assert new != made["id"]
+    assert bench.backend.jobs.get(new).status is Status.QUEUED  # type: ignore[union-attr]
+    assert new in bench.queue.sent
