@@ -1,4 +1,4 @@
-"""Who looks at a page: the owner of the key in the browser's session, or ``local`` on a server without keys."""
+"""The visitor of a page: the owner of the key in the browser's session, or ``local`` on a server without keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SAFE_METHODS = {"GET", "HEAD"}
 
 @dataclass(frozen=True)
 class Visitor:
-    """Who looks at a page.
+    """The visitor of a page.
 
     Attributes:
         owner: whose objects the pages show.
