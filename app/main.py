@@ -19,6 +19,7 @@ from app.api.catalogue.endpoints import router as catalogue
 from app.api.checkpoints.endpoints import router as checkpoints
 from app.api.datasets.endpoints import router as datasets
 from app.api.health.endpoints import router as health
+from app.api.http.draining import Draining
 from app.api.http.openapi import describe
 from app.api.http.problems import handle_known, handle_validation
 from app.api.http.request_context import RequestContext
@@ -29,6 +30,8 @@ from app.api.request_folder import remove_abandoned_folders
 from app.api.results.endpoints import router as results
 from app.api.studies.endpoints import router as studies
 from app.api.studies.schemas import StudyRequest
+from app.api.uploads.endpoints import router as uploads
+from app.api.uploads.headers import TusResponses
 from app.core.db import migrate
 from app.core.errors import ServiceError
 from app.core.queue import JobQueue
@@ -52,6 +55,7 @@ _DESCRIPTION = (
     "measured is `null`."
 )
 _TAGS = [
+    {"name": "uploads", "description": "Large files, sent by the tus protocol: an interrupted upload goes on."},
     {"name": "checkpoints", "description": "The weights of trained models."},
     {"name": "datasets", "description": "Samples to train on and to measure accuracy with."},
     {"name": "programs", "description": "The architectures of your own networks, exported by `torch.export`."},
@@ -87,7 +91,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
         redoc_url=None,
     )
     app.state.backend = backend
-    for router in (checkpoints, datasets, programs, jobs, studies, results, catalogue, health, reference):
+    for router in (uploads, checkpoints, datasets, programs, jobs, studies, results, catalogue, health, reference):
         app.include_router(router)
     for page in (jobs_page, job_page, session):
         app.include_router(page.router)
@@ -97,7 +101,9 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     app.add_exception_handler(RequestValidationError, handle_validation)
     app.add_exception_handler(HTTPException, handle_http)
     app.add_middleware(Authentication, keys=backend.keys)
-    app.add_middleware(RequestContext)  # the last added is the outermost
+    app.add_middleware(TusResponses)
+    app.add_middleware(RequestContext)
+    app.add_middleware(Draining, silence=backend.settings.linger_seconds)  # the last added is the outermost
     app.openapi = lambda: describe(app, (JobSpec, StudyRequest))  # type: ignore[method-assign]
     return app
 

@@ -54,10 +54,10 @@ def move_into_place(draft: Path, path: Path) -> None:
 
     Both must lie on the same file system. Raises OSError.
     """
-    _flush(draft)
+    flush_to_disk(draft)
     draft.replace(path)
     if os.name != "nt":  # Windows cannot open folders, and flushes renames by itself
-        _flush(path.parent)
+        flush_to_disk(path.parent)
 
 
 def remove_drafts(folder: Path) -> None:
@@ -103,7 +103,8 @@ def file_sha256(source: Path | BinaryIO) -> str:
     return digest.hexdigest()
 
 
-def _flush(path: Path) -> None:
+def flush_to_disk(path: Path) -> None:
+    """Wait until a file's content, or the names of the files in a folder, are on the disk. Raises OSError."""
     handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)  # Windows flushes what may be written alone
     try:
         os.fsync(handle)

@@ -68,7 +68,8 @@ def start(folder: Path, *, queue: MemoryQueue | None = None, **settings: Any) ->
     """An API with its state in ``folder``."""
     folder.mkdir(exist_ok=True)
     sender = queue or MemoryQueue()
-    app = create_app(Settings(data_dir=folder, **settings), sender)
+    quick = {"linger_seconds": 0.0}  # there is no connection that could be reset
+    app = create_app(Settings(data_dir=folder, **{**quick, **settings}), sender)
     migrate.upgrade(app.state.backend.database)
     with TestClient(app, base_url=BASE, client=("127.0.0.1", 50000)) as client:
         yield Bench(app, client, sender, folder)

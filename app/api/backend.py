@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from anyio import CapacityLimiter
 
+from app.api.running_hashes import RunningHashes
 from app.api.sandbox import Sandbox, SandboxLimits
 from app.core.blobs import BlobStore, LocalBlobs
 from app.core.db.engine import Database
@@ -16,6 +17,7 @@ from app.core.outbox import Outbox
 from app.core.queue import JobQueue
 from app.core.settings import Settings
 from app.core.uploaded_files import UploadedFiles
+from app.core.uploads import PartialFiles, Uploads
 
 _HEAVY_REQUESTS = 2  # uploads read and bundles decoded at once: each needs memory and a processor core
 
@@ -35,6 +37,9 @@ class Backend:
     checkpoints: UploadedFiles
     datasets: UploadedFiles
     programs: UploadedFiles
+    uploads: Uploads
+    partial_files: PartialFiles
+    hashes: RunningHashes
     jobs: Jobs
     studies: Studies
     lifecycle: Lifecycle
@@ -64,6 +69,9 @@ class Backend:
             checkpoints=UploadedFiles.checkpoints(database, retention_days=days),
             datasets=UploadedFiles.datasets(database, retention_days=days),
             programs=UploadedFiles.programs(database, retention_days=days),
+            uploads=Uploads(database, settings.upload_expiry_seconds),
+            partial_files=PartialFiles(settings.uploads_dir),
+            hashes=RunningHashes(),
             jobs=Jobs(database, retention_days=days),
             studies=Studies(database, retention_days=days),
             lifecycle=Lifecycle(database),

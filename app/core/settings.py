@@ -33,6 +33,17 @@ class Settings(BaseSettings):
     max_upload_bytes: int = Field(
         default=64 * GIB, ge=1, description="Largest upload in bytes; a larger one is refused (413)."
     )
+    max_owner_bytes: int = Field(
+        default=0,
+        ge=0,
+        description="Bytes that the uploads and uploaded files of one owner may take; more are refused (507). 0: any.",
+    )
+    max_open_uploads: int = Field(
+        default=100, ge=1, description="Unfinished uploads of one owner at once; more are refused (429)."
+    )
+    upload_expiry_seconds: float = Field(
+        default=86400.0, gt=0, description="Seconds without a new byte after which a resumable upload is removed."
+    )
     max_json_bytes: int = Field(
         default=2**20, ge=1024, description="Largest JSON body in bytes; a larger one is refused (413)."
     )
@@ -43,6 +54,11 @@ class Settings(BaseSettings):
     )
     body_timeout_seconds: float = Field(
         default=60.0, gt=0, description="Seconds without a byte after which a request body is refused (408)."
+    )
+    linger_seconds: float = Field(
+        default=5.0,
+        ge=0,
+        description="Seconds without a byte for which the rest of a refused request's body is awaited and dropped.",
     )
     box_timeout_seconds: float = Field(
         default=600.0, gt=0, description="Seconds of processor time for reading one uploaded file."
@@ -102,6 +118,11 @@ class Settings(BaseSettings):
     def blobs_dir(self) -> Path:
         """Folder of the blob store."""
         return self.data_dir.absolute() / "blobs"
+
+    @property
+    def uploads_dir(self) -> Path:
+        """Folder with the bytes of resumable uploads, on the same file system as the blobs."""
+        return self.data_dir.absolute() / "uploads"
 
     @property
     def jobs_dir(self) -> Path:

@@ -23,6 +23,7 @@ from app.core.jobs import JobFolder, Lifecycle
 from app.core.outbox import Outbox
 from app.core.settings import Settings
 from app.core.states import ACTIVE, FINAL
+from app.core.uploads import PartialFiles, Uploads
 
 #: A blob younger than this is never removed: the row that refers to it may not be committed yet.
 BLOB_SECONDS = 3600.0
@@ -51,6 +52,7 @@ class Retention:
         """The steps of one round, by name, in order: an earlier step releases what a later one removes."""
         return {
             "expire objects": self.expire,
+            "remove uploads": self.remove_uploads,
             "remove deleted jobs": self.remove_jobs,
             "remove files of ended jobs": self.remove_states,
             "remove blobs": self.remove_blobs,
@@ -69,6 +71,15 @@ class Retention:
             connection.execute(_expire(jobs).where(jobs.c.expires_at <= now, ended).values(deleted_at=now))
             going_on = select(jobs.c.id).where(jobs.c.study_id == studies.c.id, jobs.c.status.in_(ACTIVE)).exists()
             connection.execute(_expire(studies).where(studies.c.expires_at <= now, ~going_on).values(deleted_at=now))
+
+    def remove_uploads(self) -> None:
+        """Expire uploads that got no bytes for a long time, and remove the files of those that are gone."""
+        rows, files = Uploads(self._database, 0.0, self._clock), PartialFiles(self._settings.uploads_dir)
+        rows.expire()
+        for upload_id in files.ids():
+            upload = rows.get(upload_id)
+            if upload is None or upload.deleted_at is not None:
+                files.delete(upload_id)
 
     def remove_jobs(self) -> None:
         """Remove everything of deleted jobs except their rows; running ones are cancelled first."""

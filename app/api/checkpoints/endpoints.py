@@ -7,14 +7,15 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from app.api.accepting import UploadKind, accept_upload
 from app.api.checkpoints import service
 from app.api.checkpoints.schemas import Checkpoint, CheckpointList, CheckpointQuery, TensorList
 from app.api.dependencies import BackendDep, CheckpointId, OwnerDep, bearer_security
 from app.api.http.file_response import send_file
 from app.api.http.json_response import json_response
-from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY, binary
+from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, binary, upload_body
 from app.api.http.pagination import PageParameters, page
-from app.api.uploaded_files import accept_upload
+from app.api.references import reference_model
 from app.core.uploaded_files import UploadedFile
 
 router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], responses=PROBLEMS, dependencies=[bearer_security])
@@ -26,7 +27,7 @@ router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], responses=PRO
     summary="Upload a checkpoint",
     status_code=201,
     response_model=Checkpoint,
-    openapi_extra=UPLOAD_BODY | IDEMPOTENCY_HEADER,
+    openapi_extra=upload_body(reference_model(CheckpointQuery)) | IDEMPOTENCY_HEADER,
 )
 async def create(
     request: Request, query: Annotated[CheckpointQuery, Query()], backend: BackendDep, owner: OwnerDep
@@ -35,7 +36,7 @@ async def create(
 
     The server reads it in a sandbox, runs no code from it, and stores its tensors as safetensors.
     """
-    return await accept_upload(request, backend, owner, query, service.upload_reader(backend, query), _created)
+    return await accept_upload(request, backend, owner, query, UploadKind(service.upload_reader, _created))
 
 
 @router.get("", operation_id="list_checkpoints", summary="List checkpoints", response_model=CheckpointList)

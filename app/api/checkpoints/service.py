@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from app.api.accepting import UploadReader
 from app.api.backend import Backend
 from app.api.checkpoints.schemas import CheckpointQuery
 from app.api.http.file_response import Download, repr_digest
 from app.api.http.filenames import attachment
-from app.api.uploaded_files import UploadReader, delete_uploaded_file, get_uploaded_file
+from app.api.uploaded_files import delete_uploaded_file, get_uploaded_file
 from app.core.uploaded_files import UploadedFile
 from cnet.formats import refuse_lone_shard
 from cnet.sandbox import WEIGHTS_FILE

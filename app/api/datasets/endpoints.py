@@ -7,13 +7,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from app.api.accepting import UploadKind, UploadQuery, accept_upload
 from app.api.datasets import service
 from app.api.datasets.schemas import Dataset, DatasetList
 from app.api.dependencies import BackendDep, DatasetId, OwnerDep, bearer_security
 from app.api.http.json_response import json_response
-from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY
+from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, upload_body
 from app.api.http.pagination import PageParameters, page
-from app.api.uploaded_files import UploadQuery, accept_upload
+from app.api.references import reference_model
 from app.core.uploaded_files import UploadedFile
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], responses=PROBLEMS, dependencies=[bearer_security])
@@ -25,7 +26,7 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"], responses=PROBLEMS,
     summary="Upload a data set",
     status_code=201,
     response_model=Dataset,
-    openapi_extra=UPLOAD_BODY | IDEMPOTENCY_HEADER,
+    openapi_extra=upload_body(reference_model(UploadQuery)) | IDEMPOTENCY_HEADER,
 )
 async def create(
     request: Request, query: Annotated[UploadQuery, Query()], backend: BackendDep, owner: OwnerDep
@@ -35,7 +36,7 @@ async def create(
     The format is recognized by the bytes of the file. Archives are zip or tar, with gzip or without. Where there is no
     test set, a random fifth of the samples is used for testing, and a warning says so.
     """
-    return await accept_upload(request, backend, owner, query, service.upload_reader(backend), _created)
+    return await accept_upload(request, backend, owner, query, UploadKind(service.upload_reader, _created))
 
 
 @router.get("", operation_id="list_datasets", summary="List data sets", response_model=DatasetList)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from app.api.accepting import UploadQuery, UploadReader
 from app.api.backend import Backend
-from app.api.uploaded_files import UploadReader, delete_uploaded_file, get_uploaded_file
+from app.api.uploaded_files import delete_uploaded_file, get_uploaded_file
 from app.core.errors import NotFoundError
 from app.core.uploaded_files import UploadedFile
 from cnet.data import DATASETS
@@ -54,7 +55,7 @@ class DatasetFacts:
         return (channels, height, width), self.classes
 
 
-def upload_reader(backend: Backend) -> UploadReader:
+def upload_reader(backend: Backend, _: UploadQuery) -> UploadReader:
     """How an uploaded data set is read and stored."""
 
     def read(source: Path, target: Path) -> tuple[Path, dict[str, Any]]:

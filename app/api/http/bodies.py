@@ -35,26 +35,37 @@ class Received:
     filename: str | None  # of the multipart part, as the client wrote it
 
 
-async def body_chunks(request: Request, silence: float) -> AsyncIterator[bytes]:
-    """Yield the chunks of the body as they arrive.
+async def body_chunks(request: Request, silence: float, tick: float | None = None) -> AsyncIterator[bytes]:
+    """Yield the chunks of the body as they arrive; with ``tick``, also ``b""`` after so many seconds without one.
 
     Raises:
         BodyTimeoutError: nothing arrived for ``silence`` seconds.
         ClientDisconnect: the client closed the connection before the end.
     """
-    more = True
+    more, waited, step = True, 0.0, min(tick or silence, silence)
     while more:
         try:
-            async with asyncio.timeout(silence):
+            async with asyncio.timeout(step):
                 message = await request.receive()
         except TimeoutError:
-            raise BodyTimeoutError(
-                f"request body: nothing arrived for {silence:g} seconds. Send the request again."
-            ) from None
+            waited += step
+            if waited >= silence:
+                raise BodyTimeoutError(
+                    f"request body: nothing arrived for {silence:g} seconds. Send the request again."
+                ) from None
+            yield b""
+            continue
+        waited = 0.0
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
         more = message.get("more_body", False)
         yield message.get("body", b"")
+
+
+def is_json(request: Request) -> bool:
+    """Whether the Content-Type of the body is JSON."""
+    kind = _media_type(request)
+    return kind == "application/json" or kind.endswith("+json")
 
 
 async def read_json(request: Request, settings: Settings) -> tuple[bytes, Any]:
@@ -66,7 +77,7 @@ async def read_json(request: Request, settings: Settings) -> tuple[bytes, Any]:
         BadRequestError: (``malformed_json``) the body is not JSON.
     """
     kind = _media_type(request)
-    if kind and kind != "application/json" and not kind.endswith("+json"):
+    if kind and not is_json(request):
         raise MediaTypeError(
             f"request body: its Content-Type is {kind[:100]}, but JSON is needed. "
             "Send JSON with `Content-Type: application/json`."
@@ -85,17 +96,12 @@ async def receive_file(request: Request, folder: Path, settings: Settings) -> Re
     """Write an uploaded file to ``folder / "body"``. It is the body itself, or the one part of a multipart form.
 
     Raises:
-        MediaTypeError: the body is JSON or of a web form, or it is encoded.
+        MediaTypeError: the body is of a web form, or it is encoded.
         TooLargeError: the file is larger than ``max_upload_bytes``.
         StorageFullError: the file would leave less than ``min_free_bytes`` free.
         BadRequestError: (``bad_multipart``) the multipart form is malformed.
     """
     kind, limit = _media_type(request), settings.max_upload_bytes
-    if kind == "application/json" or kind.endswith("+json"):
-        raise MediaTypeError(
-            "request body: it is JSON, but a file is needed. "
-            "Send the file itself as the body, or as the part `file` of multipart/form-data."
-        )
     if kind == "application/x-www-form-urlencoded":
         raise MediaTypeError(
             "request body: its Content-Type is that of a web form, as curl sends it with -d, which also removes bytes "

@@ -25,6 +25,24 @@ class BodyTimeoutError(ServiceError):
     default_code: ClassVar[str] = "request_timeout"
 
 
+class PreconditionError(ServiceError):
+    """A request in a version of a protocol that the server does not speak."""
+
+    default_code: ClassVar[str] = "unsupported_version"
+
+
+class LockedError(ServiceError):
+    """An object that another request is changing."""
+
+    default_code: ClassVar[str] = "locked"
+
+
+class ChecksumError(ServiceError):
+    """Bytes that do not have the checksum that was sent with them."""
+
+    default_code: ClassVar[str] = "checksum_mismatch"
+
+
 class RangeError(ServiceError):
     """A byte range outside the file. ``size``: bytes of the file."""
 

@@ -22,23 +22,6 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 """The responses that every route has."""
 
-UPLOAD_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["file"],
-                    "properties": {"file": {"type": "string", "format": "binary", "description": "The file."}},
-                }
-            },
-        },
-    }
-}
-"""The request body of an upload: the file itself, or a form with one part ``file``."""
-
 JOB_EXAMPLE: dict[str, Any] = {
     "checkpoint": "ckpt_1",
     "prune": {"name": "magnitude", "sparsity": [0.8, 0.9]},
@@ -69,6 +52,26 @@ IDEMPOTENCY_HEADER: dict[str, Any] = {
     ]
 }
 """The request header that every POST takes."""
+
+
+def upload_body(reference: type[BaseModel]) -> dict[str, Any]:
+    """The request body of an upload: the file itself, a form with one part ``file``, or JSON that names an upload."""
+    file = {"type": "string", "format": "binary", "description": "The file."}
+    return {
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/octet-stream": {"schema": {"type": "string", "format": "binary"}},
+                "multipart/form-data": {
+                    "schema": {"type": "object", "required": ["file"], "properties": {"file": file}}
+                },
+                "application/json": {
+                    "schema": {**reference.model_json_schema(), "additionalProperties": False},
+                    "example": {"upload": "up_1"},
+                },
+            },
+        }
+    }
 
 
 def binary(media_type: str, description: str) -> dict[int | str, dict[str, Any]]:

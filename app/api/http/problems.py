@@ -16,7 +16,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
-from app.api.http.errors import BodyTimeoutError, MediaTypeError, RangeError, UnprocessableError
+from app.api.http.errors import (
+    BodyTimeoutError,
+    ChecksumError,
+    LockedError,
+    MediaTypeError,
+    PreconditionError,
+    RangeError,
+    UnprocessableError,
+)
 from app.core.errors import (
     BadRequestError,
     ConflictError,
@@ -44,6 +52,7 @@ STATUSES: dict[type[Exception], int] = {
     BodyTimeoutError: 408,
     ConflictError: 409,
     GoneError: 410,
+    PreconditionError: 412,
     TooLargeError: 413,
     MediaTypeError: 415,
     RangeError: 416,
@@ -54,12 +63,15 @@ STATUSES: dict[type[Exception], int] = {
     DatasetError: 422,
     ProgramError: 422,
     ArchitectureMismatchError: 422,
+    LockedError: 423,
     TooManyError: 429,
+    ChecksumError: 460,
     UnavailableError: 503,
     StorageFullError: 507,
 }
 """Status of each error class. Other exceptions are faults of the server: 500, and nothing of them is shown."""
 
+_OWN_TITLES = {460: "Checksum Mismatch"}  # of the tus protocol, which Python does not know
 _RETRY_SECONDS = 5
 _DISK_FULL = disk_full_detail("the request's data on the server", "send the request again")
 
@@ -105,7 +117,7 @@ def problem_response(
     """
     document = {
         "type": "about:blank",
-        "title": HTTPStatus(status).phrase,
+        "title": _OWN_TITLES.get(status) or HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
         "code": code,
@@ -216,6 +228,10 @@ def _extra(error: Exception) -> dict[str, Any]:
 def _headers(error: Exception, status: int) -> dict[str, str]:
     if isinstance(error, TooManyError):
         return {"Retry-After": str(error.retry_after)}
+    if isinstance(error, LockedError):
+        return {"Retry-After": "1"}
+    if isinstance(error, PreconditionError):
+        return {"Tus-Version": "1.0.0"}
     if status == 503:
         return {"Retry-After": str(_RETRY_SECONDS)}
     if isinstance(error, UnauthorizedError):

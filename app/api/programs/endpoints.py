@@ -7,13 +7,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
+from app.api.accepting import UploadKind, UploadQuery, accept_upload
 from app.api.dependencies import BackendDep, OwnerDep, ProgramId, bearer_security
 from app.api.http.json_response import json_response
-from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, UPLOAD_BODY
+from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, upload_body
 from app.api.http.pagination import PageParameters, page
 from app.api.programs import service
 from app.api.programs.schemas import ProgramList, ProgramView
-from app.api.uploaded_files import UploadQuery, accept_upload
+from app.api.references import reference_model
 from app.core.uploaded_files import UploadedFile
 
 router = APIRouter(prefix="/v1/programs", tags=["programs"], responses=PROBLEMS, dependencies=[bearer_security])
@@ -25,7 +26,7 @@ router = APIRouter(prefix="/v1/programs", tags=["programs"], responses=PROBLEMS,
     summary="Upload a program",
     status_code=201,
     response_model=ProgramView,
-    openapi_extra=UPLOAD_BODY | IDEMPOTENCY_HEADER,
+    openapi_extra=upload_body(reference_model(UploadQuery)) | IDEMPOTENCY_HEADER,
 )
 async def create(
     request: Request, query: Annotated[UploadQuery, Query()], backend: BackendDep, owner: OwnerDep
@@ -34,7 +35,7 @@ async def create(
 
     The server reads it in a sandbox. Nothing in it is executed or unpickled: the graph may call known operators only.
     """
-    return await accept_upload(request, backend, owner, query, service.upload_reader(backend), _created)
+    return await accept_upload(request, backend, owner, query, UploadKind(service.upload_reader, _created))
 
 
 @router.get("", operation_id="list_programs", summary="List programs", response_model=ProgramList)

@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+from app.api.accepting import UploadQuery, UploadReader
 from app.api.backend import Backend
-from app.api.uploaded_files import UploadReader, delete_uploaded_file, get_uploaded_file
+from app.api.uploaded_files import delete_uploaded_file, get_uploaded_file
 from app.core.uploaded_files import UploadedFile
 from cnet.sandbox import PROGRAM_FILE
 
 
-def upload_reader(backend: Backend) -> UploadReader:
+def upload_reader(backend: Backend, _: UploadQuery) -> UploadReader:
     """How an uploaded program is read and stored."""
 
     def read(source: Path, target: Path) -> tuple[Path, dict[str, Any]]:

@@ -84,6 +84,26 @@ studies = Table(
     Index(None, "owner", "id"),
 )
 
+uploads = Table(
+    "uploads",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("owner", OWNER, nullable=False),
+    Column("filename", String(255)),
+    Column("purpose", String(20)),
+    Column("upload_metadata", Text, nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("received_bytes", BigInteger, nullable=False),
+    Column("sha256", String(64)),
+    Column("writer", String(40)),
+    Column("interrupted", Boolean, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("active_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False),
+    Column("deleted_at", UtcDateTime),
+    Index(None, "owner", "id"),
+)
+
 jobs = Table(
     "jobs",
     metadata,
