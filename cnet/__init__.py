@@ -1,9 +1,11 @@
 """Compress trained networks: prune, quantize, encode; and read what comes out.
 
-``open_bundle`` reads a bundle; ``cnet.spec.JobSpec`` and ``cnet.pipeline.run`` make one. Importing this package and
-reading a bundle needs no PyTorch; ``compress`` and ``export_program`` import it when they are first used.
+``open_bundle`` reads a bundle, ``load_into`` loads one into a PyTorch module, ``compress`` makes one from a module.
+``Client`` and ``AsyncClient`` talk to a server. Importing this package and reading a bundle needs no PyTorch; what
+needs more is imported when it is first used.
 """
 
+import importlib
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +24,8 @@ from cnet.errors import (
 )
 
 if TYPE_CHECKING:
+    from cnet.bundle.loading import load_into, load_state_dict
+    from cnet.client import AsyncClient, Client
     from cnet.pipeline.local.compress_module import compress
     from cnet.training.programs import export_program
 
@@ -29,9 +33,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArchitectureMismatchError",
+    "AsyncClient",
     "Bundle",
     "BundleError",
     "CheckpointError",
+    "Client",
     "CnetError",
     "ConstraintNotMetError",
     "DatasetError",
@@ -41,19 +47,24 @@ __all__ = [
     "TrainingError",
     "compress",
     "export_program",
+    "load_into",
+    "load_state_dict",
     "open_bundle",
 ]
 
+_IMPORTED_WHEN_USED = {
+    "AsyncClient": "cnet.client",
+    "Client": "cnet.client",
+    "compress": "cnet.pipeline.local.compress_module",
+    "export_program": "cnet.training.programs",
+    "load_into": "cnet.bundle.loading",
+    "load_state_dict": "cnet.bundle.loading",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name == "compress":
-        from cnet.pipeline.local.compress_module import compress
-
-        return compress
-    if name == "export_program":
-        from cnet.training.programs import export_program
-
-        return export_program
+    if name in _IMPORTED_WHEN_USED:
+        return getattr(importlib.import_module(_IMPORTED_WHEN_USED[name]), name)
     if name == "__version__":  # looked up when asked for: it reads the installed package's metadata
         return metadata.version("cnet")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,41 @@
-"""The HTTP client of a cnet server: uploads, jobs, events, downloads. Needs neither torch nor a server."""
+"""The HTTP client of a cnet server: uploads, jobs, events, downloads. Needs neither torch nor a server.
 
-from cnet.client.client import FINAL, Client
-from cnet.client.errors import ApiError, ClientError, UnreachableError, WaitTimeoutError
+``Client`` blocks, ``AsyncClient`` is for an event loop; both have the same methods.
+"""
 
-__all__ = ["FINAL", "ApiError", "Client", "ClientError", "UnreachableError", "WaitTimeoutError"]
+from cnet.client.async_client import DEFAULT_SERVER, AsyncClient
+from cnet.client.client import Client, Job
+from cnet.client.errors import (
+    ApiError,
+    AuthenticationError,
+    ClientError,
+    ConflictError,
+    InvalidRequestError,
+    JobFailedError,
+    NotFoundError,
+    RateLimitError,
+    ServerError,
+    UnreachableError,
+    WaitTimeoutError,
+)
+from cnet.client.job import FINAL, AsyncJob
+
+__all__ = [
+    "DEFAULT_SERVER",
+    "FINAL",
+    "ApiError",
+    "AsyncClient",
+    "AsyncJob",
+    "AuthenticationError",
+    "Client",
+    "ClientError",
+    "ConflictError",
+    "InvalidRequestError",
+    "Job",
+    "JobFailedError",
+    "NotFoundError",
+    "RateLimitError",
+    "ServerError",
+    "UnreachableError",
+    "WaitTimeoutError",
+]

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from cnet.errors import ArchitectureMismatchError, DatasetError
 from cnet.models import Architecture
 from cnet.models.layers import Shape
 
 _SHOWN = 10
+
+
+@dataclass(frozen=True)
+class MismatchWords:
+    """How the error for tensors that differ calls the two sides, and what it tells the user to do."""
+
+    network: str = "program"
+    file: str = "checkpoint"
+    remedy: str = "Name the architecture it was trained as."
 
 
 def check_match(
@@ -68,12 +78,25 @@ def output_count(
 
 
 def mismatch(
-    architecture: str, missing: Iterable[str], unexpected: Iterable[str], mismatched: Iterable[str]
+    architecture: str,
+    missing: Iterable[str],
+    unexpected: Iterable[str],
+    mismatched: Iterable[str],
+    words: MismatchWords | None = None,
 ) -> ArchitectureMismatchError:
-    """The error for a checkpoint that differs: its message has at most ten names of a kind, its attributes have all."""
+    """The error for a checkpoint that differs: its message has at most ten names of a kind, its attributes have all.
+
+    Args:
+        architecture: what the checkpoint is not, such as ``resnet20 for images of 3x32x32``.
+        missing: names of tensors that the checkpoint lacks.
+        unexpected: names of tensors that the architecture lacks.
+        mismatched: a sentence for each tensor whose shape or type differs.
+        words: what the two sides are called, and what to do; None: those for a checkpoint of a job.
+    """
+    words = words or MismatchWords()
     kinds = {"missing": list(missing), "unexpected": list(unexpected), "of another shape": list(mismatched)}
     parts = [f"{len(names)} {kind}: {_listed(names)}" for kind, names in kinds.items() if names]
-    text = f"the checkpoint is not a {architecture}: {'; '.join(parts)}. Name the architecture it was trained as."
+    text = f"the {words.file} is not a {architecture}: {'; '.join(parts)}. {words.remedy}"
     return ArchitectureMismatchError(
         text, missing=kinds["missing"], unexpected=kinds["unexpected"], mismatched=kinds["of another shape"]
     )

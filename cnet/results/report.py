@@ -49,10 +49,19 @@ def metrics_csv(points: Sequence[Point], selected: int | None = None) -> str:
     writer = csv.writer(text, lineterminator="\r\n")
     columns = list(_columns(_class_of(points)))
     writer.writerow(csv_columns(_class_of(points)))
-    for point in points:
-        document = point.to_json()
-        writer.writerow([*(_value(document, path) for path in columns), str(point.index == selected).lower()])
+    for row in table_rows(points, selected):
+        writer.writerow([*(row[_name(path)] for path in columns), str(row[_SELECTED]).lower()])
     return text.getvalue()
+
+
+def table_rows(points: Sequence[Point], selected: int | None = None) -> list[dict[str, Any]]:
+    """A row for each point, its values by the names of ``csv_columns``; None for a value that does not exist."""
+    columns = list(_columns(_class_of(points)))
+    return [
+        {**{_name(path): _value(document, path) for path in columns}, _SELECTED: point.index == selected}
+        for point in points
+        for document in [point.to_json()]
+    ]
 
 
 def csv_columns(point: type[Point] = Point) -> tuple[str, ...]:

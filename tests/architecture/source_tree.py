@@ -48,7 +48,10 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def definitions(root: Path = ROOT) -> Iterator[Definition]:
-    """Every module, class, method and function of the three packages, migrations of the database apart."""
+    """Every module, class, method and function of the three packages, migrations and overloads apart.
+
+    The overloads of a function are its types; the function itself has the docstring.
+    """
     for path in modules(root):
         if "migrations" not in path.parts:
             yield from _within(path, "", tree_of(path))
@@ -59,8 +62,13 @@ def _within(path: Path, prefix: str, node: Documented) -> Iterator[Definition]:
     if isinstance(node, Function):
         return
     for child in node.body:
-        if isinstance(child, Function | ast.ClassDef):
+        if isinstance(child, Function | ast.ClassDef) and not _is_overload(child):
             yield from _within(path, f"{prefix}.{child.name}".lstrip("."), child)
+
+
+def _is_overload(node: Documented) -> bool:
+    decorators = node.decorator_list if isinstance(node, Function | ast.ClassDef) else []
+    return any(isinstance(each, ast.Name) and each.id == "overload" for each in decorators)
 
 
 @cache

@@ -69,7 +69,16 @@ def test_a_part_lives_in_its_folder() -> None:
 def test_the_public_names_of_the_library() -> None:
     """What ``from cnet import *`` gives is a promise."""
     expected = {
-        *("Bundle", "compress", "export_program", "open_bundle"),
+        *(
+            "AsyncClient",
+            "Bundle",
+            "Client",
+            "compress",
+            "export_program",
+            "load_into",
+            "load_state_dict",
+            "open_bundle",
+        ),
         *("ArchitectureMismatchError", "BundleError", "CheckpointError", "CnetError", "ConstraintNotMetError"),
         *("DatasetError", "ProgramError", "SpecError", "StoppedError", "TrainingError"),
     }

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cnet import dtypes
-from cnet.models.match import mismatch
+from cnet.models.match import MismatchWords, mismatch
 from cnet.models.programs.canonical_program import StoredProgram
 from cnet.weights import Tensor, Weights
 
@@ -34,7 +34,11 @@ class TensorType:
         return f"{'x'.join(map(str, self.shape)) or 'scalar'} {self.dtype}"
 
 
-def match_names(program: Mapping[str, TensorType], checkpoint: Mapping[str, TensorType]) -> dict[str, str]:
+def match_names(
+    program: Mapping[str, TensorType],
+    checkpoint: Mapping[str, TensorType],
+    words: MismatchWords | None = None,
+) -> dict[str, str]:
     """The name in the checkpoint of each tensor of a program, by its name in the program.
 
     A prefix that wrapper classes add, on either side, is ignored: those two prefixes are taken under which most tensors
@@ -43,10 +47,12 @@ def match_names(program: Mapping[str, TensorType], checkpoint: Mapping[str, Tens
     Args:
         program: the tensors of the program's ``state_dict``.
         checkpoint: those of the checkpoint.
+        words: of the error; None: those for a checkpoint of a job.
 
     Raises:
         ArchitectureMismatchError: tensors are missing, unexpected or of another type; it has their names.
     """
+    words = words or MismatchWords()
     prefixes = [(mine, other) for mine in _prefixes(program) for other in _prefixes(checkpoint)]
     mine, other = max(prefixes, key=lambda pair: _fitting(program, checkpoint, *pair))
     pairs = {}
@@ -58,12 +64,12 @@ def match_names(program: Mapping[str, TensorType], checkpoint: Mapping[str, Tens
     unexpected = [name for name in checkpoint if name not in used]
     missing = [name for name, type_ in program.items() if name not in pairs and dtypes.by_name(type_.dtype).floating]
     mismatched = [
-        f"{name} is {checkpoint[found]} in the checkpoint and {program[name]} in the program"
+        f"{name} is {checkpoint[found]} in the {words.file} and {program[name]} in the {words.network}"
         for name, found in pairs.items()
         if not program[name].holds(checkpoint[found])
     ]
     if missing or unexpected or mismatched:
-        raise mismatch("checkpoint of this program", missing, unexpected, mismatched)
+        raise mismatch(f"{words.file} of this {words.network}", missing, unexpected, mismatched, words)
     return pairs
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cnet.bundle import open_bundle
+from cnet.bundle.loading import load_into
 from cnet.errors import SpecError
 from cnet.pipeline.inputs import RunObserver
 from cnet.pipeline.local.compress_file import compress_file, load_dataset
@@ -97,7 +97,7 @@ def compress(  # noqa: PLR0913 - the module, its data, and options that most cal
     with exported_job(module, data, spec or {}, task=task, output=output, example_inputs=example_inputs) as job:
         bundle = Path(out) if out is not None else job.folder / "bundle.npz"
         outcome = compress_file(None, JobSpec.parse(job.spec), bundle, observer)
-        load_bundle(module, bundle)
+        load_into(module, bundle)
         report = metrics(outcome.baseline, outcome.points, outcome.selected)
         return CompressedModule(report, Path(out) if out is not None else None, job.warnings)
 
@@ -136,11 +136,6 @@ def exported_job(
         architecture = {"program": str(folder / "program.pt2"), "task": task, "output": output}
         document = {**spec, "architecture": architecture, "dataset": dataset}
         yield ExportedJob(folder / "program.pt2", document, folder, exported.warnings)
-
-
-def load_bundle(module: nn.Module, bundle: Path) -> None:
-    """Load the decoded tensors of a bundle into a module, strictly: all of its tensors and no others."""
-    module.load_state_dict(open_bundle(bundle).state_dict(), strict=True)
 
 
 def _dataset_file(data: Data, folder: Path) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,33 +11,7 @@ import httpx2
 import pytest
 
 from cnet.client import ApiError, Client, ClientError, UnreachableError, WaitTimeoutError
-
-Handler = Callable[[httpx2.Request], httpx2.Response]
-
-
-def client_of(handler: Handler, pauses: list[float] | None = None, **options: Any) -> Client:
-    """A client of ``handler``; the pauses it makes are noted, not made."""
-    sleep = (pauses if pauses is not None else []).append
-    return Client("http://server", "cnet_secret", transport=httpx2.MockTransport(handler), sleep=sleep, **options)
-
-
-def answers(*responses: httpx2.Response | Exception) -> Handler:
-    """One after the other, whatever is asked."""
-    left = list(responses)
-
-    def handler(request: httpx2.Request) -> httpx2.Response:
-        del request
-        response = left.pop(0)
-        if isinstance(response, Exception):
-            raise response
-        return response
-
-    return handler
-
-
-def job(status: str = "queued") -> httpx2.Response:
-    """A job's document."""
-    return httpx2.Response(200, json={"id": "job_1", "status": status})
+from tests.unit.cnet.client.scripted import answers, client_of, job, stream
 
 
 def test_the_key_is_sent() -> None:
@@ -170,12 +142,6 @@ def test_lists_are_followed_to_their_end() -> None:
     ]
 
     assert [found["id"] for found in client_of(answers(*pages)).jobs()] == ["b", "a"]
-
-
-def stream(*events: dict[str, Any]) -> httpx2.Response:
-    """An event stream that ends after ``events``."""
-    text = "".join(f"id: {event['id']}\nevent: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
-    return httpx2.Response(200, headers={"Content-Type": "text/event-stream"}, text=text)
 
 
 def test_events_go_on_where_the_connection_broke() -> None:

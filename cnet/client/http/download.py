@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 import httpx2
 
-from cnet.client.errors import ApiError, ClientError, UnreachableError
-from cnet.client.transport import Call, Transport, retryable
+from cnet.client.errors import ClientError
+from cnet.client.http.call import Call, may_succeed_later, pause_after
+from cnet.client.http.transport import Transport
 from cnet.files import atomic_write, file_sha256
 
 _MOST_ATTEMPTS = 6
 
+OnBytes = Callable[[int, int], None]
+"""Called with the number of bytes that are done and with the number of all bytes."""
 
-def download_file(transport: Transport, call: Call, path: Path) -> str:
+
+async def download_file(transport: Transport, call: Call, path: Path, on_progress: OnBytes | None = None) -> str:
     """Write the answer to ``call`` to ``path``, completely or not at all, and return its SHA-256 in hex.
 
     After a broken connection the download goes on at the byte where it ended, unless the content has changed.
@@ -28,8 +34,8 @@ def download_file(transport: Transport, call: Call, path: Path) -> str:
         OSError: the file cannot be written.
     """
     with atomic_write(path) as file:
-        promised = _receive(transport, call, file)
-        digest = file_sha256(file)
+        promised = await _receive(transport, call, file, on_progress)
+        digest = await transport.work(partial(file_sha256, file))
         if promised is not None and promised != digest:
             raise ClientError(
                 f"{path.name}: its SHA-256 is {digest}, and the server sent a file with {promised}. Download it again.",
@@ -38,23 +44,26 @@ def download_file(transport: Transport, call: Call, path: Path) -> str:
     return digest
 
 
-def _receive(transport: Transport, call: Call, file: IO[bytes]) -> str | None:
+async def _receive(transport: Transport, call: Call, file: IO[bytes], on_progress: OnBytes | None) -> str | None:
     """Write the answer to ``file``; returns the digest that the server sent, or None."""
     etag: str | None = None
     for attempt in range(_MOST_ATTEMPTS):
         try:
-            with transport.stream(_from(call, file.tell(), etag)) as response:
+            async with transport.stream(_from(call, file.tell(), etag)) as response:
                 if response.status_code != 206:
                     file.seek(0)
                     file.truncate()
                 etag = response.headers.get("ETag")
-                for chunk in response.iter_bytes():
+                total = file.tell() + int(response.headers.get("Content-Length", 0))
+                async for chunk in transport.connection.chunks(response):
                     file.write(chunk)
-                return _digest_header(response)
-        except (ApiError, UnreachableError) as error:
-            if attempt == _MOST_ATTEMPTS - 1 or not retryable(error):
+                    if on_progress is not None:
+                        on_progress(file.tell(), total)
+                return _promised_digest(response)
+        except ClientError as error:
+            if attempt == _MOST_ATTEMPTS - 1 or not may_succeed_later(error):
                 raise
-            transport.sleep(0.25 * 2**attempt)
+            await transport.connection.sleep(pause_after(attempt, error))
     raise AssertionError("unreachable")  # pragma: no cover
 
 
@@ -66,7 +75,7 @@ def _from(call: Call, start: int, etag: str | None) -> Call:
     return replace(call, headers=headers)
 
 
-def _digest_header(response: httpx2.Response) -> str | None:
+def _promised_digest(response: httpx2.Response) -> str | None:
     """The SHA-256 of the complete content in hex, from ``Repr-Digest`` (RFC 9530)."""
     found = re.search(r"sha-256=:([A-Za-z0-9+/=]+):", response.headers.get("Repr-Digest", ""))
     return base64.b64decode(found[1]).hex() if found else None

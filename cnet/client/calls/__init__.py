@@ -1,0 +1,1 @@
+"""The calls of the HTTP API, one module a noun, as coroutines."""

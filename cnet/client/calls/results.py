@@ -1,0 +1,68 @@
+"""Calls for the results of jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cnet.client.calls.base import Calls, path_of
+from cnet.client.http.call import Call
+from cnet.client.http.download import OnBytes, download_file
+from cnet.client.results import Metrics, Results
+
+_DOWNLOAD_SECONDS = 300.0  # a model may have to be decoded before its first byte
+
+
+class ResultCalls(Calls):
+    """Results of jobs of this owner."""
+
+    async def results(self, job_id: str) -> Results:
+        """The points of a job so far."""
+        return Results(await self._get(f"{path_of('jobs', job_id)}/results"))
+
+    async def metrics(self, job_id: str) -> Metrics:
+        """The points of a job so far, with the metrics of each layer."""
+        return Metrics(await self._get(f"{path_of('jobs', job_id)}/metrics"))
+
+    async def metrics_csv(self, job_id: str) -> str:
+        """The points of a job so far as CSV, one row each."""
+        call = Call("GET", f"{path_of('jobs', job_id)}/metrics", headers={"Accept": "text/csv"})
+        return (await self._transport.send(call)).text
+
+    async def download(
+        self, job_id: str, path: str | Path, *, point: int | None = None, on_progress: OnBytes | None = None
+    ) -> str:
+        """Write the bundle of a point to a file, completely or not at all.
+
+        Args:
+            job_id: the job.
+            path: where to write.
+            point: index of the point; None: the selected one.
+            on_progress: called with the bytes that have arrived and all bytes.
+
+        Returns:
+            the SHA-256 of the file in hex, equal to the one that the server sent.
+
+        Raises:
+            ClientError: (``digest_mismatch``) the content arrived changed.
+            OSError: the file cannot be written.
+        """
+        params = {} if point is None else {"point": str(point)}
+        call = Call("GET", f"{path_of('jobs', job_id)}/bundle", params=params, timeout=_DOWNLOAD_SECONDS)
+        return await download_file(self._transport, call, Path(path), on_progress)
+
+    async def download_model(
+        self,
+        job_id: str,
+        path: str | Path,
+        *,
+        format: str = "safetensors",  # noqa: A002 - the name in the HTTP contract
+        point: int | None = None,
+        on_progress: OnBytes | None = None,
+    ) -> str:
+        """Write the decoded model of a point to a file, completely or not at all; as ``download``.
+
+        ``format`` is one that the API offers, such as ``safetensors``, ``torch``, ``npz`` or ``onnx``.
+        """
+        params = {"format": format, **({} if point is None else {"point": str(point)})}
+        call = Call("GET", f"{path_of('jobs', job_id)}/model", params=params, timeout=_DOWNLOAD_SECONDS)
+        return await download_file(self._transport, call, Path(path), on_progress)

@@ -1,0 +1,1 @@
+"""HTTP for both clients: calls and their errors, connections, retries, uploads and downloads."""

@@ -1,0 +1,69 @@
+"""The results of a job, as objects and as tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cnet.client.documents import Document
+from cnet.client.errors import ClientError
+from cnet.results.points import BaselineResult, Point
+from cnet.results.report import table_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Results(Document):
+    """The points of a job so far; docs/metrics.md says what their numbers are.
+
+    ``results["points"]`` and the other members are the JSON of the API; the properties are typed objects.
+    """
+
+    selected: int | None
+
+    @property
+    def baseline(self) -> BaselineResult | None:
+        """The network before compression; None until it was measured."""
+        found = self["baseline"]
+        return None if found is None else BaselineResult.from_json(found)
+
+    @property
+    def points(self) -> list[Point]:
+        """All points, in the order in which they were made."""
+        return [Point.from_json(each) for each in self["points"]]
+
+    @property
+    def selected_point(self) -> Point | None:
+        """The point that meets the target best; None until the job has succeeded."""
+        chosen = self.selected
+        return next((point for point in self.points if point.index == chosen), None) if chosen is not None else None
+
+    def to_pandas(self) -> pd.DataFrame:
+        """A row for each point, with the columns of the CSV (``cnet.results.report.csv_columns``).
+
+        Raises:
+            ClientError: (``not_installed``) pandas is not installed.
+        """
+        return _frame(table_rows(self.points, self.selected))
+
+
+class Metrics(Results):
+    """The results of a job with the metrics of each layer."""
+
+    def layers_to_pandas(self) -> pd.DataFrame:
+        """A row for each compressible tensor of each point: the index of the point, and the metrics of the tensor.
+
+        Raises:
+            ClientError: (``not_installed``) pandas is not installed.
+        """
+        return _frame([{"point": point.index, **layer.to_json()} for point in self.points for layer in point.layers])
+
+
+def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ClientError(
+            "table: it needs the package pandas, which is not installed. Run pip install pandas.", code="not_installed"
+        ) from error
+    return pd.DataFrame(rows)
