@@ -22,12 +22,12 @@ VERSION_TABLE = "cnet_alembic_version"
 _LOCK_KEY = 0x636E6574  # "cnet", for PostgreSQL's advisory lock
 
 
-def upgrade(database: Database) -> None:
-    """Apply all migrations that the database lacks, under a lock."""
+def upgrade(database: Database, revision: str = "head") -> None:
+    """Apply the migrations up to ``revision`` that the database lacks, by default all, under a lock."""
     with _exclusive(database) as connection:
         config = _config()
         config.attributes["connection"] = connection
-        command.upgrade(config, "head")
+        command.upgrade(config, revision)
 
 
 def check(database: Database) -> None:
@@ -65,10 +65,31 @@ def _exclusive(database: Database) -> Iterator[Connection]:
     if database.engine.dialect.name == "sqlite" and file and file != ":memory:":
         with Path(f"{file}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            with database.write() as connection:
+            with _without_foreign_keys(database) as connection:
                 yield connection
         return
     with database.write() as connection:
         if database.engine.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
         yield connection
+
+
+@contextmanager
+def _without_foreign_keys(database: Database) -> Iterator[Connection]:
+    """A writing transaction of SQLite that checks references at its end.
+
+    SQLite changes a table by replacing it by a copy, and would refuse to drop one that rows of others refer to.
+    """
+    with database.engine.connect() as plain:
+        raw = plain.connection.dbapi_connection
+        if raw is not None:
+            raw.cursor().execute("PRAGMA foreign_keys=OFF")  # has no effect once the transaction has begun
+        connection = plain.execution_options(cnet_write=True)
+        with connection.begin():
+            yield connection
+            broken = connection.execute(text("PRAGMA foreign_key_check")).all()
+            if broken:
+                raise SchemaVersionError(
+                    f"database: {len(broken)} rows refer to rows that are missing, the first in table {broken[0][0]}. "
+                    "Restore a backup and upgrade it."
+                )

@@ -9,13 +9,27 @@ from pathlib import Path
 import pytest
 from alembic import command
 from sqlalchemy import inspect
+from sqlalchemy.exc import IntegrityError
 
 from app.core.db import migrate
 from app.core.db.engine import Database
 from app.core.db.tables import metadata
 from app.core.errors import SchemaVersionError
-from app.core.jobs import Jobs, Lifecycle, NewJob
+from app.core.jobs import JobEvents, Jobs, Lifecycle, NewJob
 from app.core.jobs.store import JobFilter
+
+FIRST_RELEASE = """
+INSERT INTO checkpoints (id, owner, sha256, size_bytes, manifest, blob, created_at)
+  VALUES ('ckpt_1', 'ann', '00', 1, '{}', '00', '2026-01-31 12:00:00');
+INSERT INTO jobs (id, owner, labels, status, progress, spec, checkpoint_id, time_limit, created_at, queued_at,
+    attempt, lost_attempts, lost_progress, ran_seconds, event_seq)
+  VALUES ('job_1', 'ann', '{}', 'running', 0.5, '{}', 'ckpt_1', 60, '2026-01-31 12:00:00', '2026-01-31 12:00:00',
+    1, 0, 0, 0, 1);
+INSERT INTO events (job_id, seq, at, type, data) VALUES ('job_1', 1, '2026-01-31 12:00:00', 'status', '{}');
+INSERT INTO points (job_id, "index", data, layers, blob) VALUES ('job_1', 0, '{}', '[]', '00');
+INSERT INTO outbox (job_id, created_at) VALUES ('job_1', '2026-01-31 12:00:00')
+"""
+"""Rows of the first release that refer to each other."""
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -41,6 +55,24 @@ def test_upgrade_again_changes_nothing(database: Database) -> None:
     job = Jobs(database).create(NewJob("ann", {}, 60))
     migrate.upgrade(database)
     assert Jobs(database).get(job.id) == job
+
+
+def test_upgrade_keeps_the_rows_of_the_first_release(database: Database) -> None:
+    """Jobs with events and points, to which other tables refer, survive every change of their table."""
+    migrate.upgrade(database, "0001")
+    with database.write() as connection:
+        for statement in FIRST_RELEASE.split(";"):
+            connection.exec_driver_sql(statement)
+
+    migrate.upgrade(database)
+
+    migrate.check(database)
+    job = Jobs(database).get("job_1")
+    assert job is not None
+    assert job.checkpoint_id == "ckpt_1"
+    assert [event.type for event in JobEvents(database).after("job_1", 0)] == ["status"]
+    with pytest.raises(IntegrityError), database.write() as connection:
+        connection.exec_driver_sql("DELETE FROM checkpoints")
 
 
 def test_empty_database_is_refused(database: Database) -> None:
