@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from cnet.client.calls.base import Calls, path_of
 from cnet.client.documents import Checkpoint, Dataset, Program, Tensor
@@ -33,10 +34,10 @@ class FileCalls(Calls):
             strip_prefix: whether to remove a prefix that all names share, such as ``module.``.
             on_progress: called with the bytes that are sent and all bytes.
         """
-        params = {"strip_prefix": str(strip_prefix).lower()}
+        options: dict[str, Any] = {"strip_prefix": strip_prefix}
         if weights_key is not None:
-            params["weights_key"] = weights_key
-        return Checkpoint(await upload_file(self._transport, "/v1/checkpoints", Path(path), params, on_progress))
+            options["weights_key"] = weights_key
+        return Checkpoint(await upload_file(self._transport, "/v1/checkpoints", Path(path), options, on_progress))
 
     async def checkpoint(self, checkpoint_id: str) -> Checkpoint:
         """The description of a checkpoint."""
