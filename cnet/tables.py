@@ -42,6 +42,7 @@ _LARGEST_ROOT = 1e150  # whose square float64 can hold
 _TOLERANCE = 2e-3  # of a sine, in bfloat16 too
 
 
+@np.errstate(invalid="ignore")  # converting a signalling NaN sets the flag
 def find_tables(tensors: Sequence[Tensor], selection: Selection | None = None) -> dict[str, str]:
     """The tensors that ``selection`` would make compressible and that are not trained weights, each with the reason.
 

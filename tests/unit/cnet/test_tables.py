@@ -162,3 +162,11 @@ def test_the_patterns_of_the_user_come_first() -> None:
 def test_real_networks_have_none(name: str) -> None:
     """Each matrix of the real checkpoints is a weight, even a Fourier basis that is scaled by a window."""
     assert find_tables(read_checkpoint(real_file(f"checkpoints/{name}")).weights.tensors) == {}
+
+
+def test_signalling_nans_are_no_warning() -> None:
+    """Each conversion of such a value sets a flag of the processor, of which NumPy would warn."""
+    tensor = weight("odd.weight", 50, 100)
+    tensor.data.view(np.uint32)[7, 7] = 0x7F800001
+
+    assert reason(tensor) is None
