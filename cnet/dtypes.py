@@ -75,7 +75,7 @@ def by_name(name: str) -> DType:
     try:
         return _BY_NAME[name]
     except KeyError:
-        raise _unsupported(f"element type {name!r}") from None
+        raise _unsupported(f"element type {name[:40]!r}") from None
 
 
 def by_safetensors(code: str) -> DType:
@@ -83,7 +83,7 @@ def by_safetensors(code: str) -> DType:
     try:
         return _BY_SAFETENSORS[code]
     except KeyError:
-        raise _unsupported(f"safetensors element type {code!r}") from None
+        raise _unsupported(f"safetensors element type {code[:40]!r}") from None
 
 
 def _unsupported(what: str) -> CheckpointError:

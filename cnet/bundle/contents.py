@@ -19,6 +19,7 @@ from cnet.bundle.reconstruction import ScalesEntry, apply_entry, split_factors
 from cnet.coding import ENCODERS, DecodedSymbols, Encoder, SegmentEncoder, Streams, SymbolDecoder
 from cnet.coding.other_tensors import TypedCount, split_counts, unpack_arrays
 from cnet.errors import BundleError, SpecError
+from cnet.formats.parsing.quoting import quoted
 from cnet.symbols import Symbols
 
 Bytes = npt.NDArray[np.uint8]
@@ -169,7 +170,7 @@ class _JoinedContents:
     def _decoded(self) -> SymbolDecoder:
         encoder = _encoder(self._manifest)
         if not isinstance(encoder, SegmentEncoder):
-            raise inconsistent(f"its encoder {self._manifest.encoder!r} does not join all parts in one member")
+            raise inconsistent(f"its encoder {quoted(self._manifest.encoder)} does not join all parts in one member")
         streams: dict[str, ByteRange] = {}
         start = 0
         for name, size in self._layout.sizes.items():
@@ -218,6 +219,6 @@ def _encoder(manifest: Manifest) -> Encoder:
         return ENCODERS.create(manifest.encoder)
     except SpecError as error:
         raise BundleError(
-            f"bundle: this release has no decoder {manifest.encoder!r}. Install a newer release of cnet, "
+            f"bundle: this release has no decoder {quoted(manifest.encoder)}. Install a newer release of cnet, "
             "or the package that adds this encoder."
         ) from error

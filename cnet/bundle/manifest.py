@@ -16,6 +16,7 @@ from cnet.bundle.container.members import npy_bytes
 from cnet.bundle.reconstruction import ReconstructionEntry
 from cnet.coding.other_tensors import Packing, TypedCount
 from cnet.documents import StrictDocument
+from cnet.formats.parsing.quoting import quoted
 from cnet.products import product_shape
 from cnet.weights import Product, Weights
 
@@ -95,9 +96,11 @@ class TensorColumns(StrictDocument):
         for name, dtype, shape, role in zip(self.names, self.dtypes, self.shapes, self.roles, strict=True):
             known = dtype in dtypes.names()
             if not known or (role == "compressible" and not dtypes.by_name(dtype).floating):
-                raise ValueError(f"tensor {name!r} has the element type {dtype!r} and the role {role!r}")
+                raise ValueError(
+                    f"tensor {quoted(name)} has the element type {quoted(dtype)} and the role {quoted(role)}"
+                )
             if math.prod(max(side, 1) for side in shape) > _MOST_BYTES // 16:
-                raise ValueError(f"tensor {name!r} has the shape {list(shape)}, larger than any memory")
+                raise ValueError(f"tensor {quoted(name)} has the shape {list(shape)}, larger than any memory")
         return self
 
 
@@ -160,7 +163,7 @@ class Manifest(StrictDocument):
             raise ValueError("a product has the name of another tensor")
         for each in self.products:
             if each.right != each.left + 1 or {columns.roles[each.left], columns.roles[each.right]} != {"compressible"}:
-                raise ValueError(f"the factors of {each.name!r} are not two compressible tensors, one after the other")
+                raise ValueError(f"the factors of {quoted(each.name)} are not two compressible tensors in a row")
             shape = product_shape(columns.shapes[each.left], columns.shapes[each.right])
             TensorColumns(names=(each.name,), dtypes=(each.dtype,), shapes=(shape,), roles=("compressible",))
         return self

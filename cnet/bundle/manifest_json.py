@@ -28,6 +28,7 @@ from cnet.bundle.notes import Notes, pack_notes, unpack_notes
 from cnet.bundle.reconstruction import ReconstructionEntry
 from cnet.documents import StrictDocument
 from cnet.errors import BundleError
+from cnet.formats.parsing.quoting import quoted
 
 VERSION = 1
 
@@ -171,7 +172,7 @@ def _refuse_constant(constant: str) -> None:
 def _check_version(version: object) -> None:
     if type(version) is not int or version != VERSION:
         raise BundleError(
-            f"bundle: its format version is {version!r}, and this release reads version {VERSION}. "
+            f"bundle: its format version is {quoted(version)}, and this release reads version {VERSION}. "
             "Install a newer release of cnet.",
             code="bundle_version",
         )

@@ -21,6 +21,7 @@ from cnet.bundle.manifest import Manifest
 from cnet.bundle.manifest_json import parse
 from cnet.bundle.sizes import BundleSizes
 from cnet.errors import BundleError, CnetError
+from cnet.formats.parsing.quoting import quoted
 from cnet.products import multiply, multiply_products, product_shape
 from cnet.symbols import Symbols
 from cnet.weights import Product, Tensor, Weights
@@ -185,7 +186,7 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
 
     def _product(self, product: Product) -> npt.NDArray[np.generic]:
         left, right = (Tensor(name, self._rows[name][0], self._tensor(name)) for name in (product.left, product.right))
-        with decoding(f"tensor {product.name!r}"):
+        with decoding(f"tensor {quoted(product.name)}"):
             return multiply(left, right, product.dtype)
 
     def _tensor(self, name: str) -> npt.NDArray[np.generic]:
@@ -196,7 +197,7 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
     def _elements(self, name: str, part: slice) -> npt.NDArray[np.generic]:
         """A tensor's elements in ``part``, flat: a new array in the storage type of the tensor's own type."""
         dtype, start = self._rows[name][0], self._parsed.positions[name].start
-        with decoding(f"tensor {name!r}"):
+        with decoding(f"tensor {quoted(name)}"):
             if self._first.get(name, name) in self._compressible:
                 return dtypes.narrow(self._contents.values(slice(start + part.start, start + part.stop)), dtype)
             kind = dtypes.by_name(dtype).numpy

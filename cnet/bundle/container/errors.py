@@ -5,6 +5,9 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from cnet.errors import BundleError
+from cnet.formats.parsing.quoting import quoted
+
+_LONGEST_PLACE = 120
 
 
 def damaged(what: str) -> BundleError:
@@ -25,4 +28,6 @@ def reason(error: Exception) -> str:
         return str(error)
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"]))
-    return f"{where}: {first['msg']}" if where else str(first["msg"])
+    if not where:
+        return str(first["msg"])
+    return f"{where if where.isprintable() and len(where) <= _LONGEST_PLACE else quoted(where)}: {first['msg']}"

@@ -13,6 +13,7 @@ from pathlib import Path
 from cnet.errors import ProgramError
 from cnet.formats.parsing.contents import Notice
 from cnet.formats.parsing.mapped_file import Limits
+from cnet.formats.parsing.quoting import quoted
 from cnet.models.programs.archive import MODEL, TRAIN_GRAPH, Archive
 from cnet.models.programs.canonical_program import state_dict_of
 from cnet.models.programs.document import Graph, Program, ProgramTensor
@@ -97,7 +98,8 @@ def _used_tensors(
         found = stored.get(slot.name) if slot.kind in {"parameter", "buffer"} else constants.get(slot.name)
         if found is None:
             raise ProgramError(
-                f"tensor {slot.name!r}: the graph uses it and the archive does not hold it. Export the module again.",
+                f"tensor {quoted(slot.name)}: the graph uses it and the archive does not hold it. "
+                "Export the module again.",
                 code="truncated",
             )
         rows.append(
@@ -146,7 +148,9 @@ def _misfit(train: ParsedGraph, graph: ParsedGraph, known: set[str]) -> str | No
         return "it has other outputs. Export both with cnet.export_program."
     unknown = [slot.name for slot in train.tensors if slot.name not in known]
     return (
-        f"it uses the tensor {unknown[0]!r}, which the archive does not hold. Export both again." if unknown else None
+        f"it uses the tensor {quoted(unknown[0])}, which the archive does not hold. Export both again."
+        if unknown
+        else None
     )
 
 

@@ -199,3 +199,24 @@ def test_forged_manifests_are_refused(tmp_path: Path, encoder: str, change: Any)
     read_all(forged(content, lambda _: None))
     with pytest.raises(BundleError):
         read_all(forged(content, change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_value("tensors.dtypes.0", "x" * 5000),
+        set_value("tensors.roles.0", "\x00\n" * 5000),
+        set_value("encoder", "x" * 5000),
+        set_value("version", "x" * 5000),
+        set_value("\x00" * 5000, 1),
+    ],
+)
+def test_texts_of_forged_manifests_are_quoted_and_cut(tmp_path: Path, change: Any) -> None:
+    """A refusal stays a paragraph that can be read."""
+    content = forged(content_of(tmp_path, "npz", net()), change)
+
+    with pytest.raises(BundleError) as refused:
+        read_all(content)
+
+    assert len(refused.value.detail) < 1000
+    assert refused.value.detail.isprintable()
