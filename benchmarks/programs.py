@@ -32,6 +32,8 @@ _CURL = shutil.which("curl") or "curl"
 
 Row = list[str]
 
+_COLUMNS = ["network", "job", "door", "metric", "before", "after", "ratio", "bytes", "s"]
+
 
 def main() -> None:
     """Run all jobs and print one table."""
@@ -41,17 +43,21 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="*", choices=["digits", "ocr", "efficientnet"], default=["digits", "ocr", "efficientnet"]
     )
+    parser.add_argument("--state", type=Path, help="file of the rows so far; the networks in it are not run again")
     parser.add_argument("--write", action="store_true", help="write docs/results/programs.md")
     options = parser.parse_args()
-    rows = [["network", "job", "door", "metric", "before", "after", "ratio", "bytes", "s"]]
+    done: dict[str, list[Row]] = (
+        json.loads(options.state.read_text()) if options.state and options.state.exists() else {}
+    )
     with tempfile.TemporaryDirectory() as folder, Client(options.server) as client:
         jobs = {"digits": digits, "ocr": ocr, "efficientnet": efficientnet}
         for name in options.only:
-            for row in jobs[name](client, options.files, Path(folder), options.server):
-                rows.append(row)
-                print(" | ".join(row), flush=True)
+            done[name] = done.get(name) or jobs[name](client, options.files, Path(folder), options.server)
+            print("\n".join(" | ".join(row) for row in done[name]), flush=True)
+            if options.state:
+                options.state.write_text(json.dumps(done))
     if options.write:
-        _write(rows)
+        _write([row for name in options.only for row in done[name]])
 
 
 def digits(client: Client, files: Path, folder: Path, server: str) -> list[Row]:
@@ -77,8 +83,8 @@ def digits(client: Client, files: Path, folder: Path, server: str) -> list[Row]:
     rows.append(_by_command(spec, program, data, folder, server, client))
     rows.append(_by_curl(spec, client, folder, server, program, data))
     bundles = [open_bundle(folder / f"{door}.npz").state_dict() for door in ("python", "cli", "curl")]
-    assert all(np.array_equal(one[name], bundles[0][name]) for one in bundles[1:] for name in one), "the doors differ"
-    module.load_state_dict({name: torch.from_numpy(np.array(value)) for name, value in bundles[0].items()}, strict=True)
+    assert all(torch.equal(one[name], bundles[0][name]) for one in bundles[1:] for name in one), "the doors differ"
+    module.load_state_dict(bundles[0], strict=True)
     return rows
 
 
@@ -104,7 +110,7 @@ def ocr(client: Client, files: Path, folder: Path, server: str) -> list[Row]:
     x, y = arrays["x"], arrays["y"].astype(np.int64)
     np.savez(data, x_train=x[:700], y_train=y[:700], x_test=x[700:], y_test=y[700:])
     np.savez(unlabelled, x_train=x[:700], x_test=x[700:])
-    short = {"training": {"epochs": 1, "batch_size": 20}, "recover": {"epochs": 1, "batch_size": 20}}
+    short = {"training": {"epochs": 1, "batch_size": 20}, "recover": {"epochs": 1}}
     pruned = {"preprocess": PIXELS["ocr"], "prune": {"name": "magnitude", "sparsity": 0.5}, **short}
     rows = [_row("ocr", "weights alone", "Python", *_submitted(client, {}, program, None, folder / "a.npz"))]
     distill = {**pruned, "architecture": {"task": "distill"}}
@@ -128,13 +134,12 @@ def efficientnet(client: Client, files: Path, folder: Path, server: str) -> list
     held = arrays["photo"] >= 12
     data = folder / "photos.npz"
     np.savez(data, x_train=arrays["x"][~held], x_test=arrays["x"][held])
-    short = {"epochs": 1, "batch_size": 8}
     distill = {
         "architecture": {"task": "distill"},
         "preprocess": PIXELS["efficientnet"],
         "prune": {"name": "magnitude", "sparsity": 0.3},
-        "training": short,
-        "recover": short,
+        "training": {"epochs": 1, "batch_size": 8},
+        "recover": {"epochs": 1},
     }
     rows = [_row("efficientnet", "weights alone", "Python", *_submitted(client, {}, program, None, folder / "d.npz"))]
     rows.append(
@@ -235,8 +240,8 @@ def _write(rows: list[Row]) -> None:
         "`cnet up`, and beside it `python -m benchmarks.programs --write`.",
         "",
     ]
-    lines += [f"| {' | '.join(rows[0])} |", f"|{'---|' * len(rows[0])}"]
-    lines += [f"| {' | '.join(row)} |" for row in rows[1:]]
+    lines += [f"| {' | '.join(_COLUMNS)} |", f"|{'---|' * len(_COLUMNS)}"]
+    lines += [f"| {' | '.join(row)} |" for row in rows]
     (ROOT / "docs" / "results" / "programs.md").write_text("\n".join([*lines, ""]))
 
 
