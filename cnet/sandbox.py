@@ -80,12 +80,13 @@ def main() -> int:
     except ValidationError:
         return 2
     FORMATS.names(), DATASET_FORMATS.names()  # imports them: plug-ins are trusted code and may need more than a reader
-    _limit_resources(request)
-    sys.stdout.write(json.dumps(_answer(request)) + "\n")
+    limit_resources(request)
+    sys.stdout.write(json.dumps(answer(request)) + "\n")
     return 0
 
 
-def _answer(request: SandboxRequest) -> dict[str, object]:
+def answer(request: SandboxRequest) -> dict[str, object]:
+    """Read the file and write its canonical form; the line to print, as the module's docstring has it."""
     readers: dict[Kind, Callable[[SandboxRequest], None]] = {
         "checkpoint": _checkpoint,
         "dataset": _dataset,
@@ -133,7 +134,7 @@ def _memory_error(request: SandboxRequest) -> dict[str, str]:
     return {"code": code, "detail": "the file needs more memory than reading it may take. Make it smaller."}
 
 
-def _limit_resources(request: SandboxRequest) -> None:
+def limit_resources(request: SandboxRequest) -> None:
     """Limit this process to what reading a file needs. The parent has cleared environment and open files."""
     limits = {
         resource.RLIMIT_AS: request.memory,
