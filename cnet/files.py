@@ -16,6 +16,8 @@ CHUNK_BYTES = 2**20
 
 _DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _DRAFT_SUFFIX = ".draft"
+DRAFT_PATTERN = f".*{_DRAFT_SUFFIX}"
+"""The names of files that are not complete, as a pattern of ``Path.glob``."""
 
 
 @contextlib.contextmanager
@@ -32,7 +34,7 @@ def atomic_path(path: Path, mode: int | None = None) -> Iterator[Path]:
     Raises:
         OSError: the file cannot be written.
     """
-    draft = path.with_name(f".{secrets.token_hex(8)}{_DRAFT_SUFFIX}")
+    draft = draft_path(path.parent)
     try:
         yield draft
         if mode is not None:
@@ -49,6 +51,11 @@ def atomic_write(path: Path, mode: int | None = None) -> Iterator[BinaryIO]:
         yield file
 
 
+def draft_path(folder: Path) -> Path:
+    """A new path in ``folder`` for a file that is not complete yet. Readers of the folder skip ``DRAFT_PATTERN``."""
+    return folder / f".{secrets.token_hex(8)}{_DRAFT_SUFFIX}"
+
+
 def move_into_place(draft: Path, path: Path) -> None:
     """Flush ``draft`` to the disk and rename it to ``path``: after a crash, ``path`` is complete or as it was.
 
@@ -62,7 +69,7 @@ def move_into_place(draft: Path, path: Path) -> None:
 
 def remove_drafts(folder: Path) -> None:
     """Remove the files that killed writers left in ``folder``. Nothing may be writing to it at the same time."""
-    for draft in folder.glob(f".*{_DRAFT_SUFFIX}"):
+    for draft in folder.glob(DRAFT_PATTERN):
         draft.unlink(missing_ok=True)
 
 

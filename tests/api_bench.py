@@ -17,6 +17,7 @@ from fastapi.testclient import TestClient
 from starlette.types import Message
 
 from app.api.backend import Backend
+from app.core.blobs.references import BlobCheck, store_with_row
 from app.core.db import migrate
 from app.core.jobs import Job, NewJob, PointRow
 from app.core.jobs.lifecycle import End
@@ -106,15 +107,19 @@ def add_checkpoint(bench: Bench, weights: Weights, owner: str = "local") -> Uplo
     path = bench.folder / "made.safetensors"
     write_canonical(path, weights)
     manifest = CheckpointManifest.of(Checkpoint(weights, "safetensors", None, None, ()))
-    new = NewUploadedFile(
-        owner=owner,
-        filename="made.safetensors",
-        sha256="0" * 64,
-        size_bytes=path.stat().st_size,
-        manifest=json.loads(manifest.to_json()),
-        blob=bench.backend.blobs.put_file(path),
-    )
-    return bench.backend.checkpoints.create(new)
+
+    def write(blob: str, check: BlobCheck) -> UploadedFile:
+        new = NewUploadedFile(
+            owner=owner,
+            filename="made.safetensors",
+            sha256="0" * 64,
+            size_bytes=path.stat().st_size,
+            manifest=json.loads(manifest.to_json()),
+            blob=blob,
+        )
+        return bench.backend.checkpoints.create(new, check)
+
+    return store_with_row(bench.backend.blobs, path, write)
 
 
 def lenet(bench: Bench) -> str:
@@ -168,9 +173,13 @@ def add_point(bench: Bench, job: Job, index: int = 0) -> PointRow:
         sha256=sizes.sha256,
     )
     layers = [LayerResult("weight", (2, 2), 4, 2, 0.5, 0.0, 2, 1.0).to_json()]
-    row = PointRow(index, point.to_json(), layers, bench.backend.blobs.put_file(path))
-    assert bench.backend.points.put(job.id, job.attempt, row)
-    return row
+
+    def write(blob: str, check: BlobCheck) -> PointRow:
+        row = PointRow(index, point.to_json(), layers, blob)
+        assert bench.backend.points.put(job.id, job.attempt, row, check)
+        return row
+
+    return store_with_row(bench.backend.blobs, path, write)
 
 
 def add_baseline(bench: Bench, job: Job) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from app.core.blobs import LocalBlobs
+from app.core.blobs import open_blobs
 from app.core.celery_queue import CeleryQueue
 from app.core.db import migrate
 from app.core.db.engine import Database
@@ -197,8 +197,8 @@ class Service:
     def bundles(self, job_id: str) -> list[str]:
         """Digests of the job's bundles."""
         points = JobPoints(self.database).of_job(job_id)
-        blobs = LocalBlobs(self.settings.blobs_dir)
-        assert all(blobs.size(point.blob) > 0 for point in points)
+        blobs = open_blobs(self.settings)
+        assert all(blobs.stat(point.blob).size > 0 for point in points)
         return [point.blob for point in points]
 
     def log_of(self, job_id: str) -> str:

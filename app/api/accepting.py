@@ -22,6 +22,7 @@ from app.api.http.idempotency import QUICK_SECONDS, AnswerStore, idempotent
 from app.api.references import parse_reference
 from app.api.request_folder import request_folder
 from app.api.uploads import service as uploads
+from app.core.blobs.references import BlobCheck, store_with_row
 from app.core.uploaded_files import NewUploadedFile, UploadedFile, UploadedFiles
 
 
@@ -120,9 +121,9 @@ def _store(
         reader.check_name(filename)
     target.mkdir()
     canonical, manifest = reader.read(received.path, target)
-    blob = backend.blobs.put_file(canonical)
-    return reader.files.create(
-        NewUploadedFile(
+
+    def write(blob: str, check: BlobCheck) -> UploadedFile:
+        new = NewUploadedFile(
             owner=owner,
             filename=filename,
             sha256=received.sha256,
@@ -130,4 +131,6 @@ def _store(
             manifest=manifest,
             blob=blob,
         )
-    )
+        return reader.files.create(new, check)
+
+    return store_with_row(backend.blobs, canonical, write)

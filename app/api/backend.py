@@ -8,7 +8,7 @@ from anyio import CapacityLimiter
 
 from app.api.running_hashes import RunningHashes
 from app.api.sandbox import Sandbox, SandboxLimits
-from app.core.blobs import BlobStore, LocalBlobs
+from app.core.blobs import BlobStore, open_blobs
 from app.core.db.engine import Database
 from app.core.idempotency import IdempotencyKeys
 from app.core.jobs import JobEvents, JobPoints, Jobs, Lifecycle, Studies
@@ -61,7 +61,7 @@ class Backend:
             settings=settings,
             database=database,
             queue=sender,
-            blobs=LocalBlobs(settings.blobs_dir),
+            blobs=open_blobs(settings),
             sandbox=Sandbox(_limits(settings)),
             heavy_work=CapacityLimiter(_HEAVY_REQUESTS),
             keys=ApiKeys(database),

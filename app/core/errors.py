@@ -3,6 +3,7 @@
 ServiceError
 ├── NotFoundError          no such object, or another owner's
 ├── GoneError              an object that has expired
+├── DamagedBlobError       a stored file whose bytes have changed
 ├── ConflictError          a request that the object's state forbids (``in_use``, ``already_ended``, ...)
 ├── UnauthorizedError      no API key, or an invalid one
 ├── ForbiddenError         an API key without the needed scope
@@ -46,6 +47,12 @@ class GoneError(ServiceError):
     """An object that has expired."""
 
     default_code = "gone"
+
+
+class DamagedBlobError(ServiceError):
+    """A stored file whose bytes are not those that were stored."""
+
+    default_code = "damaged"
 
 
 class ConflictError(ServiceError):

@@ -115,13 +115,8 @@ class Settings(BaseSettings):
         return self.broker_url or f"redis+socket://{self.valkey_socket}"
 
     @property
-    def blobs_dir(self) -> Path:
-        """Folder of the blob store."""
-        return self.data_dir.absolute() / "blobs"
-
-    @property
     def uploads_dir(self) -> Path:
-        """Folder with the bytes of resumable uploads, on the same file system as the blobs."""
+        """Folder with the bytes of resumable uploads."""
         return self.data_dir.absolute() / "uploads"
 
     @property
@@ -131,7 +126,7 @@ class Settings(BaseSettings):
 
     @property
     def scratch_dir(self) -> Path:
-        """Folder for temporary files of requests, on the same file system as the blobs."""
+        """Folder for temporary files of requests."""
         return self.data_dir.absolute() / "scratch"
 
     @property

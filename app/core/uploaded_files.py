@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping, Table, insert, select, update
 
+from app.core.blobs.references import BlobCheck
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
 from app.core.db.tables import checkpoints, datasets, programs
@@ -72,8 +73,8 @@ class UploadedFiles:
         """The uploaded programs. They expire after ``retention_days``; 0 means never."""
         return cls(database, programs, "prog", clock, retention_days)
 
-    def create(self, new: NewUploadedFile) -> UploadedFile:
-        """Store a new row and return it."""
+    def create(self, new: NewUploadedFile, check: BlobCheck) -> UploadedFile:
+        """Store a new row and return it. ``check`` is that of ``store_with_row`` for the blob of the row."""
         now = self._clock()
         stored = UploadedFile(
             id=new_id(self._prefix),
@@ -88,6 +89,7 @@ class UploadedFiles:
             deleted_at=None,
         )
         with self._database.write() as connection:
+            check(connection)
             connection.execute(insert(self._table).values(**stored.__dict__))
         return stored
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from celery.worker import state as celery_state
 
-from app.core.blobs import LocalBlobs
+from app.core.blobs import open_blobs
 from app.core.celery_queue import CeleryQueue
 from app.core.db.engine import Database
 from app.core.jobs import Lifecycle
@@ -76,7 +76,7 @@ class Worker:
         queue = CeleryQueue(self._settings.broker)
         outbox = Outbox(database, queue)
         reaper = Reaper(self._settings, Lifecycle(database), outbox, self._presence)
-        retention = Retention(self._settings, database, LocalBlobs(self._settings.blobs_dir), outbox)
+        retention = Retention(self._settings, database, open_blobs(self._settings), outbox)
         steps = {**self._own_steps(Workers(database), queue), **reaper.steps()}
         self._periodic = [
             PeriodicSteps("reaper", steps, self._settings.reap_seconds),

@@ -10,11 +10,13 @@ import contextlib
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, Update, delete, select, update
+from sqlalchemy import ColumnElement, Table, Update, delete, select, update
 
 from app.core.blobs import BlobStore
+from app.core.blobs.references import delete_unreferenced, digests_in_use
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
 from app.core.db.tables import checkpoints, datasets, events, jobs, points, programs, studies
@@ -103,14 +105,12 @@ class Retention:
 
     def remove_blobs(self) -> None:
         """Remove blobs without a reference, unless they were stored a short time ago."""
-        before = time.time() - BLOB_SECONDS
-        with self._database.read() as connection:
-            used = {str(row.blob) for query in _digests_in_use() for row in connection.execute(query)}
-        for digest in self._blobs.digests():
-            if digest not in used:
-                with self._database.write() as connection:  # on SQLite no other row is written during this transaction
-                    if not _is_referenced(connection, digest):
-                        self._blobs.discard(digest, before)
+        before = datetime.now(UTC) - timedelta(seconds=BLOB_SECONDS)
+        used = digests_in_use(self._database)
+        for blob in self._blobs.list():
+            if blob.digest not in used and blob.stored_at < before:
+                delete_unreferenced(self._database, self._blobs, blob.digest, before)
+        self._blobs.remove_unfinished(datetime.now(UTC) - timedelta(seconds=SCRATCH_SECONDS))
 
     def remove_scratch(self) -> None:
         """Remove what interrupted uploads left behind."""
@@ -128,17 +128,6 @@ class Retention:
     def _ids(self, condition: ColumnElement[bool]) -> list[str]:
         with self._database.read() as connection:
             return list(connection.execute(select(jobs.c.id).where(condition)).scalars())
-
-
-def _digests_in_use() -> list[Select[tuple[str]]]:
-    """Queries for the digests of the blobs in use."""
-    live = [select(table.c.blob).where(table.c.deleted_at.is_(None)) for table in _REFERENCES]
-    return [*live, select(points.c.blob)]
-
-
-def _is_referenced(connection: Connection, digest: str) -> bool:
-    queries = (query.where(query.selected_columns.blob == digest).limit(1) for query in _digests_in_use())
-    return any(connection.execute(query).first() is not None for query in queries)
 
 
 def _expire(table: Table) -> Update:

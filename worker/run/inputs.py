@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 from app.core.blobs import BlobStore
@@ -18,43 +19,61 @@ from cnet.spec import JobSpec
 from cnet.weights import Weights
 
 
-def load_inputs(job: Job, spec: JobSpec, database: Database, blobs: BlobStore, folder: Path) -> Inputs:
-    """Weights, data set and program of a job.
+class BorrowedFiles:
+    """The files of uploads on this machine, borrowed from the blob store until the stack is closed."""
+
+    def __init__(self, blobs: BlobStore, stack: ExitStack) -> None:
+        self._blobs = blobs
+        self._stack = stack
+
+    def of(self, stored: UploadedFile | None, kind: str) -> Path:
+        """The file of an upload, in its canonical form.
+
+        Args:
+            stored: the row of the upload.
+            kind: name of its kind in error messages, such as ``checkpoint``.
+
+        Raises:
+            GoneError: the upload was deleted.
+            DamagedBlobError: the bytes of the file have changed.
+        """
+        gone = f"the job's {kind} was deleted. Upload it again and submit a new job."
+        if stored is None:
+            raise GoneError(gone)
+        try:
+            return self._stack.enter_context(self._blobs.lend(stored.blob))
+        except NotFoundError as error:
+            raise GoneError(gone) from error
+
+
+def load_inputs(job: Job, spec: JobSpec, database: Database, files: BorrowedFiles, folder: Path) -> Inputs:
+    """Weights, data set and program of a job. Their arrays are mapped from the borrowed files.
 
     Args:
         job: the row of the job.
         spec: its specification.
         database: of the service.
-        blobs: content of checkpoints, data sets and programs.
+        files: lends the files of checkpoint, data set and program.
         folder: where the run saves its training state.
-
 
     Raises:
         GoneError: the checkpoint, the data set or the program was deleted.
+        DamagedBlobError: the bytes of one of them have changed.
         CnetError: what is stored cannot be read.
 
     """
     weights: Weights | None = None
     if job.checkpoint_id is not None:
-        weights = read_canonical(_blob(UploadedFiles.checkpoints(database).get(job.checkpoint_id), "checkpoint", blobs))
+        stored = UploadedFiles.checkpoints(database).get(job.checkpoint_id)
+        weights = read_canonical(files.of(stored, "checkpoint"))
     program: StoredProgram | None = None
     if job.program_id is not None:
-        program = read_canonical_program(_blob(UploadedFiles.programs(database).get(job.program_id), "program", blobs))
+        program = read_canonical_program(files.of(UploadedFiles.programs(database).get(job.program_id), "program"))
         weights = filled_weights(program, weights) if weights is not None else program.state_dict
-    return Inputs(weights, _dataset(job, spec, database, blobs), folder, program=program)
+    return Inputs(weights, _dataset(job, spec, database, files), folder, program=program)
 
 
-def _dataset(job: Job, spec: JobSpec, database: Database, blobs: BlobStore) -> Dataset | None:
+def _dataset(job: Job, spec: JobSpec, database: Database, files: BorrowedFiles) -> Dataset | None:
     if job.dataset_id is not None:
-        return read_dataset(_blob(UploadedFiles.datasets(database).get(job.dataset_id), "data set", blobs))
+        return read_dataset(files.of(UploadedFiles.datasets(database).get(job.dataset_id), "data set"))
     return None if spec.dataset is None else DATASETS.create(spec.dataset).load()
-
-
-def _blob(stored: UploadedFile | None, kind: str, blobs: BlobStore) -> Path:
-    gone = f"the job's {kind} was deleted. Upload it again and submit a new job."
-    if stored is None:
-        raise GoneError(gone)
-    try:
-        return blobs.path(stored.blob)
-    except NotFoundError as error:
-        raise GoneError(gone) from error

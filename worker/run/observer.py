@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.blobs import BlobStore
+from app.core.blobs.references import store_with_row
 from app.core.jobs import Job, PointRow
 from cnet.results.baseline import score_text
 from cnet.results.points import BaselineResult, Point
@@ -62,10 +63,13 @@ class JobObserver:
 
     def point(self, point: Point, bundle: Path) -> None:
         """Record a finished point. Its bundle is stored before the row that refers to it."""
-        digest = self._blobs.put_file(bundle)
         metrics = point.to_metrics()
         layers = metrics.pop("layers")
-        self._reporter.put_point(PointRow(point.index, metrics, layers, digest))
+        store_with_row(
+            self._blobs,
+            bundle,
+            lambda blob, check: self._reporter.put_point(PointRow(point.index, metrics, layers, blob), check),
+        )
         clusters = "no clusters" if point.clusters is None else f"{point.clusters} clusters"
         self._job_log.write(
             f"point {point.index}: sparsity {point.sparsity:.4f}, {clusters}: {point.bytes.total} bytes,"

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from app.core.blobs.references import BlobCheck
 from app.core.db.engine import TRANSIENT
 from app.core.jobs import End, Job, JobPoints, Lifecycle, PointRow
 from app.core.jobs.events import EventType
@@ -84,12 +85,15 @@ class JobReporter:
         """Write the next report immediately, without waiting for others to join it."""
         self._last_write = -math.inf
 
-    def put_point(self, row: PointRow) -> None:
-        """Add a point or replace it. Nothing is written where an earlier attempt wrote an equal one."""
+    def put_point(self, row: PointRow, check: BlobCheck) -> None:
+        """Add a point or replace it. Nothing is written where an earlier attempt wrote an equal one.
+
+        ``check`` is that of ``store_with_row`` for the bundle.
+        """
         self.flush_now()
         if self._written_points.get(row.index) == row:
             return
-        if not retry_until_available(lambda: self._points.put(self._job.id, self._job.attempt, row), self._stop):
+        if not retry_until_available(lambda: self._points.put(self._job.id, self._job.attempt, row, check), self._stop):
             raise FencedError
         self._written_points[row.index] = row
 

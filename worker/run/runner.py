@@ -11,9 +11,10 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
-from app.core.blobs import LocalBlobs
+from app.core.blobs import open_blobs
 from app.core.db.engine import Database
 from app.core.jobs import End, Job, JobFolder, JobPoints, Lifecycle
 from app.core.launch import die_with_parent
@@ -26,7 +27,7 @@ from worker.host.machine import versions
 from worker.run import exit_codes
 from worker.run.confinement import confine_process
 from worker.run.failures import failure_of, traceback_text
-from worker.run.inputs import load_inputs
+from worker.run.inputs import BorrowedFiles, load_inputs
 from worker.run.job_log import JobLog
 from worker.run.observer import JobObserver
 from worker.run.reporter import FencedError, JobReporter, StopFlag, retry_until_available
@@ -85,16 +86,18 @@ class Runner:
         return End(Status.SUCCEEDED, selected=outcome.selected)
 
     def _work(self) -> Outcome:
-        job, blobs = self._job, LocalBlobs(self._settings.blobs_dir)
+        job, blobs = self._job, open_blobs(self._settings)
         spec = JobSpec.parse(job.spec)
         self._reporter.set_columns(versions={**versions(), "device": _device(spec, self._settings.job_threads)})
         observer = JobObserver(job, self._reporter, self._job_log, blobs, self._stop)
         observer.phase("load")
         self._folder.path.mkdir(parents=True, exist_ok=True)
-        inputs = retry_until_available(
-            lambda: load_inputs(job, spec, self._database, blobs, self._folder.state), self._stop
-        )
-        return run(spec, inputs, observer)
+        with ExitStack() as stack:
+            files = BorrowedFiles(blobs, stack)
+            inputs = retry_until_available(
+                lambda: load_inputs(job, spec, self._database, files, self._folder.state), self._stop
+            )
+            return run(spec, inputs, observer)
 
 
 def _device(spec: JobSpec, threads: int) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 
 from app.api.accepting import UploadReader
 from app.api.backend import Backend
+from app.api.blob_download import blob_download
 from app.api.checkpoints.schemas import CheckpointQuery
-from app.api.http.file_response import Download, repr_digest
+from app.api.http.file_response import Download
 from app.api.http.filenames import attachment
 from app.api.uploaded_files import delete_uploaded_file, get_uploaded_file
 from app.core.uploaded_files import UploadedFile
@@ -42,7 +43,6 @@ def delete(backend: Backend, checkpoint_id: str, owner: str) -> None:
 def content(backend: Backend, checkpoint_id: str, owner: str) -> Download:
     """The tensors of a checkpoint as a safetensors file. Raises NotFoundError, GoneError."""
     stored = get(backend, checkpoint_id, owner)
-    file = backend.blobs.path(stored.blob).open("rb")
     name = Path(stored.filename or stored.id).stem or stored.id
-    headers = {"Content-Disposition": attachment(f"{name}.safetensors"), "Repr-Digest": repr_digest(stored.blob)}
-    return Download(file, backend.blobs.size(stored.blob), "application/octet-stream", f'"{stored.blob}"', headers)
+    headers = {"Content-Disposition": attachment(f"{name}.safetensors")}
+    return blob_download(backend.blobs, stored.blob, headers)

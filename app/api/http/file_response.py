@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
-from starlette.concurrency import run_in_threadpool
+from starlette.concurrency import iterate_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -20,47 +20,61 @@ _ONE_RANGE = re.compile(r"bytes=\s*(\d{0,19})-(\d{0,19})\s*", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Download:
-    """An open file to send.
+    """Content to send.
 
     Attributes:
-        file: the file; closed after sending.
-        size: number of bytes to send, from its start. The file may grow meanwhile.
+        read: yields the bytes from one position to another (exclusive).
+        size: number of bytes in all.
         media_type: value of Content-Type.
         etag: strong validator, with its quotes; None where the content may change.
         headers: further response headers.
+        close: called when the response is sent, or needs no content.
     """
 
-    file: BinaryIO
+    read: Callable[[int, int], Iterator[bytes]]
     size: int
     media_type: str
     etag: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    close: Callable[[], None] = lambda: None
+
+    @classmethod
+    def of_file(cls, file: BinaryIO, size: int, media_type: str, etag: str | None, headers: Mapping[str, str]) -> Self:
+        """The first ``size`` bytes of an open file, which may grow meanwhile. It is closed after sending."""
+
+        def read(start: int, stop: int) -> Iterator[bytes]:
+            file.seek(start)
+            while start < stop and (chunk := file.read(min(CHUNK_BYTES, stop - start))):
+                start += len(chunk)
+                yield chunk
+
+        return cls(read, size, media_type, etag, headers, file.close)
 
 
 def send_file(request: Request, download: Download) -> Response:
     """The response to GET or HEAD: the file (200), a range of it (206), or not modified (304).
 
-    A malformed range and several ranges at once are ignored, as RFC 9110 §14.2 allows. The file is closed afterwards.
+    A malformed range and several ranges at once are ignored, as RFC 9110 §14.2 allows.
 
     Raises:
-        RangeError: the range begins after the end of the file.
+        RangeError: the range begins after the end of the content.
     """
     headers = {"Accept-Ranges": "bytes", **download.headers}
     if download.etag is not None:
         headers["ETag"] = download.etag
     if download.etag is not None and _matches(request.headers.get("if-none-match"), download.etag):
-        download.file.close()
+        download.close()
         return Response(status_code=304, headers=headers)
     try:
         part = _range(request, download)
     except RangeError:
-        download.file.close()
+        download.close()
         raise
     start, stop = part or (0, download.size)
     headers["Content-Length"] = str(stop - start)
     if part:
         headers["Content-Range"] = f"bytes {start}-{stop - 1}/{download.size}"
-    content = _content(download.file, start, 0 if request.method == "HEAD" else stop - start)
+    content = _content(download, start, start if request.method == "HEAD" else stop)
     return StreamingResponse(content, 206 if part else 200, headers, media_type=download.media_type)
 
 
@@ -69,17 +83,17 @@ def repr_digest(sha256: str) -> str:
     return f"sha-256=:{base64.b64encode(bytes.fromhex(sha256)).decode()}:"
 
 
-async def _content(file: BinaryIO, start: int, length: int) -> AsyncIterator[bytes]:
+async def _content(download: Download, start: int, stop: int) -> AsyncIterator[bytes]:
     try:
-        file.seek(start)
-        while length > 0:
-            chunk = await run_in_threadpool(file.read, min(CHUNK_BYTES, length))
-            if not chunk:
-                raise OSError("file: it became shorter while it was sent. Request it again.")
-            length -= len(chunk)
+        if start == stop:
+            return
+        async for chunk in iterate_in_threadpool(download.read(start, stop)):
+            start += len(chunk)
             yield chunk
+        if start < stop:
+            raise OSError("file: it became shorter while it was sent. Request it again.")
     finally:
-        file.close()
+        download.close()
 
 
 def _matches(header: str | None, etag: str) -> bool:

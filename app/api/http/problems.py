@@ -28,6 +28,7 @@ from app.api.http.errors import (
 from app.core.errors import (
     BadRequestError,
     ConflictError,
+    DamagedBlobError,
     ForbiddenError,
     GoneError,
     IdempotencyMismatchError,
@@ -66,6 +67,7 @@ STATUSES: dict[type[Exception], int] = {
     LockedError: 423,
     TooManyError: 429,
     ChecksumError: 460,
+    DamagedBlobError: 500,
     UnavailableError: 503,
     StorageFullError: 507,
 }

@@ -136,8 +136,8 @@ def log(backend: Backend, job_id: str, owner: str) -> Download:
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        return Download(io.BytesIO(), 0, "text/plain; charset=utf-8", headers=headers)
-    return Download(file, path.stat().st_size, "text/plain; charset=utf-8", headers=headers)
+        return Download.of_file(io.BytesIO(), 0, "text/plain; charset=utf-8", None, headers)
+    return Download.of_file(file, path.stat().st_size, "text/plain; charset=utf-8", None, headers)
 
 
 def _retry_in_study(backend: Backend, job: Job, owner: str, also: WithinTransaction) -> JobView:

@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from app.api.http.errors import UnprocessableError
 from app.api.request_folder import request_folder, require_free_space
+from app.core.blobs import BlobStore
 from cnet.bundle import Bundle, open_bundle
 from cnet.bundle.unpack import unpack
 from cnet.errors import CnetError
@@ -38,17 +39,21 @@ class DecodedModels:
         self._reserve = reserve
         self._write = write
 
-    def open(self, bundle: Path, digest: str, model_format: str) -> tuple[BinaryIO, int]:
-        """Return a decoded model, open for reading, and its size in bytes.
+    def open(self, blobs: BlobStore, digest: str, model_format: str) -> tuple[BinaryIO, int]:
+        """Return the decoded model of a stored bundle, open for reading, and its size in bytes.
 
         Raises:
+            NotFoundError, DamagedBlobError: the bundle was removed, or its bytes have changed.
             BundleError: the stored bundle is damaged.
             StorageFullError: there is no space to decode it.
             UnprocessableError: (``unsupported_format``) the model is too large for an ONNX file, or has tensors that
                 the format cannot hold.
         """
         path = self._folder / f"{digest}.{model_format}"
-        file = _opened(path) or self._decode(bundle, path, model_format)
+        file = _opened(path)
+        if file is None:
+            with blobs.lend(digest) as bundle:
+                file = self._decode(bundle, path, model_format)
         return file, os.fstat(file.fileno()).st_size
 
     def _decode(self, bundle: Path, path: Path, model_format: str) -> BinaryIO:

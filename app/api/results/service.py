@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from app.api.backend import Backend
+from app.api.blob_download import blob_download
 from app.api.http.errors import UnprocessableError
-from app.api.http.file_response import Download, repr_digest
+from app.api.http.file_response import Download
 from app.api.http.filenames import attachment
 from app.api.jobs.schemas import with_bundle_url
 from app.api.jobs.service import get
@@ -60,13 +61,11 @@ def bundle(backend: Backend, job_id: str, owner: str, index: int | None) -> Down
     """The bundle of a point. Raises ConflictError (``not_ready``), NotFoundError, GoneError."""
     job = get(backend, job_id, owner)
     row = _point(backend, job, index)
-    file = backend.blobs.path(row.blob).open("rb")
     headers = {
         "Content-Disposition": attachment(bundle_name(job, row.index)),
-        "Repr-Digest": repr_digest(row.blob),
         "Cache-Control": "private, no-cache",
     }
-    return Download(file, backend.blobs.size(row.blob), "application/octet-stream", f'"{row.blob}"', headers)
+    return blob_download(backend.blobs, row.blob, headers)
 
 
 def model(
@@ -93,14 +92,14 @@ def model(
         )
     job = get(backend, *key)
     row = _point(backend, job, index)
-    file, size = models.open(backend.blobs.path(row.blob), row.blob, model_format)
+    file, size = models.open(backend.blobs, row.blob, model_format)
     headers = {
         "Content-Disposition": attachment(
             f"{_stem(job, row.index)}.{'pt' if model_format == 'torch' else model_format}"
         ),
         "Cache-Control": "private, no-cache",
     }
-    return Download(file, size, "application/octet-stream", f'"{row.blob}-{model_format}"', headers)
+    return Download.of_file(file, size, "application/octet-stream", f'"{row.blob}-{model_format}"', headers)
 
 
 def _point(backend: Backend, job: Job, index: int | None) -> PointRow:

@@ -3,42 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
+
+from app.core.errors import DamagedBlobError, NotFoundError
+
+
+@dataclass(frozen=True)
+class BlobInfo:
+    """What a store knows of a blob without reading it.
+
+    Attributes:
+        digest: SHA-256 of the content, 64 lower-case hex digits.
+        size: of the content in bytes.
+        stored_at: when the content was stored; a store may count storing it again.
+    """
+
+    digest: str
+    size: int
+    stored_at: datetime
 
 
 class BlobStore(Protocol):
     """Immutable files, each named by the SHA-256 of its content (64 lower-case hex digits).
 
-    Several processes may use one store at the same time.
+    Several processes may use one store at the same time, several threads one object. Every method raises
+    UnavailableError where the store does not answer.
     """
 
-    def put_file(self, source: Path) -> str:
-        """Store the content of ``source`` and return its digest. Storing the same content again changes nothing.
+    def put(self, content: BinaryIO) -> str:
+        """Store the rest of ``content`` and return its digest. Storing the same content again changes nothing.
 
-        Content that is already there counts as stored now (see ``discard``). ``source`` may be moved.
+        A reader finds the content completely or not at all, and after this call also when the machine crashes.
 
         Raises:
             StorageFullError: there is no space; nothing was stored.
         """
 
-    def path(self, digest: str) -> Path:
-        """The path of a local file with the content, for reading only. Raises NotFoundError."""
+    def put_file(self, source: Path) -> str:
+        """Store the content of a file as ``put`` does. The file stays, and must not change afterwards."""
 
-    def size(self, digest: str) -> int:
-        """Size of the content in bytes. Raises NotFoundError."""
+    def read(self, digest: str, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        """Yield the bytes from ``start`` to ``stop`` (exclusive; None: the end) in chunks.
+
+        The content is not compared with its digest: that is for those who read all of it.
+
+        Raises:
+            NotFoundError: before the first chunk: there is no such content.
+        """
+
+    def stat(self, digest: str) -> BlobInfo:
+        """Size and age of the content. Raises NotFoundError."""
+
+    def lend(self, digest: str) -> AbstractContextManager[Path]:
+        """A local file with the content, compared with its digest, for reading only and until the context ends.
+
+        Raises:
+            NotFoundError: there is no such content.
+            DamagedBlobError: its bytes are not those that were stored.
+            StorageFullError: there is no space for a local copy.
+        """
 
     def delete(self, digest: str) -> None:
         """Delete the content. No error where it does not exist."""
 
-    def discard(self, digest: str, before: float) -> bool:
-        """Delete the content unless it was stored, or stored again, at or after ``before`` (seconds, POSIX time).
+    def list(self) -> Iterator[BlobInfo]:
+        """Yield what is stored, in the order of the digests."""
 
-        A ``put_file`` of the same content may run at the same time: the content is there when that call returns.
+    def remove_unfinished(self, before: datetime) -> None:
+        """Remove what interrupted calls of ``put`` left behind before a certain time."""
 
-        Returns:
-            Whether the content is deleted now.
-        """
 
-    def digests(self) -> Iterator[str]:
-        """The digests of everything that is stored."""
+def not_found() -> NotFoundError:
+    """The error for a digest without content."""
+    return NotFoundError("stored file: it was removed. Upload it again, or run the job that made it again.")
+
+
+def damaged() -> DamagedBlobError:
+    """The error for content that is not what was stored. Whoever finds it writes the digest to the log."""
+    return DamagedBlobError("stored file: its bytes are damaged. Upload it again, or run the job that made it again.")

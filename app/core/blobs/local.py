@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import logging
 import os
-import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
-from app.core.errors import NotFoundError, StorageFullError
-from cnet.files import CHUNK_BYTES, atomic_write, disk_full_detail, file_sha256, is_disk_full
+from app.core.blobs.base import BlobInfo, damaged, not_found
+from app.core.errors import StorageFullError
+from cnet.files import (
+    CHUNK_BYTES,
+    DRAFT_PATTERN,
+    disk_full_detail,
+    draft_path,
+    file_sha256,
+    is_disk_full,
+    move_into_place,
+    read_chunks,
+)
+
+log = logging.getLogger(__name__)
 
 
 class LocalBlobs:
@@ -17,65 +34,93 @@ class LocalBlobs:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def put_file(self, source: Path) -> str:
-        """As ``BlobStore.put_file``."""
-        digest = file_sha256(source)
-        target = self._path(digest)
-        if _touched(target):
-            return digest
+    def put(self, content: BinaryIO) -> str:
+        """As ``BlobStore.put``."""
         try:
-            self._store(source, target)
+            return self._store(content)
         except OSError as error:
             if is_disk_full(error):
                 raise StorageFullError(disk_full_detail("the server's store", "try again")) from error
             raise
-        return digest
 
-    def path(self, digest: str) -> Path:
-        """As ``BlobStore.path``."""
-        path = self._path(digest)
-        if not path.exists():
-            raise NotFoundError("stored file: it was removed. Upload it again, or run the job that made it again.")
-        return path
+    def put_file(self, source: Path) -> str:
+        """As ``BlobStore.put_file``."""
+        with source.open("rb") as content:
+            return self.put(content)
 
-    def size(self, digest: str) -> int:
-        """As ``BlobStore.size``."""
-        return self.path(digest).stat().st_size
+    def read(self, digest: str, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        """As ``BlobStore.read``."""
+        with self._open(digest) as file:
+            file.seek(start)
+            left = os.fstat(file.fileno()).st_size - start if stop is None else stop - start
+            while left > 0 and (chunk := file.read(min(CHUNK_BYTES, left))):
+                left -= len(chunk)
+                yield chunk
+
+    def stat(self, digest: str) -> BlobInfo:
+        """As ``BlobStore.stat``."""
+        try:
+            found = self._path(digest).stat()
+        except FileNotFoundError:
+            raise not_found() from None
+        return BlobInfo(digest, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
+
+    @contextmanager
+    def lend(self, digest: str) -> Iterator[Path]:
+        """As ``BlobStore.lend``. It is the stored file itself, not a copy."""
+        with self._open(digest) as file:
+            found = file_sha256(file)
+        if found != digest:
+            log.error("blob %s: its content is damaged, its SHA-256 is %s", digest, found)
+            raise damaged()
+        yield self._path(digest)
 
     def delete(self, digest: str) -> None:
         """As ``BlobStore.delete``."""
         self._path(digest).unlink(missing_ok=True)
 
-    def discard(self, digest: str, before: float) -> bool:
-        """As ``BlobStore.discard``."""
-        path = self._path(digest)
-        aside = path.with_name(f".gone-{digest}")
-        try:
-            if path.stat().st_mtime >= before:
-                return False
-            path.replace(aside)  # from here on put_file does not find it
-        except FileNotFoundError:
-            return True
-        if aside.stat().st_mtime >= before:  # it was stored again in between
-            aside.replace(path)
-            return False
-        aside.unlink()
-        return True
+    def list(self) -> Iterator[BlobInfo]:
+        """As ``BlobStore.list``."""
+        for path in sorted(self.root.glob("??/*")):
+            if not path.name.startswith("."):
+                with contextlib.suppress(FileNotFoundError):  # it was deleted in the meantime
+                    found = path.stat()
+                    yield BlobInfo(path.name, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))
 
-    def digests(self) -> Iterator[str]:
-        """As ``BlobStore.digests``."""
-        if self.root.exists():
-            for path in sorted(self.root.glob("??/*")):
-                if not path.name.startswith("."):
-                    yield path.name
+    def remove_unfinished(self, before: datetime) -> None:
+        """As ``BlobStore.remove_unfinished``."""
+        for draft in self.root.glob(DRAFT_PATTERN):
+            with contextlib.suppress(FileNotFoundError):
+                if draft.stat().st_mtime < before.timestamp():
+                    draft.unlink()
 
     def _path(self, digest: str) -> Path:
         return self.root / digest[:2] / digest
 
-    def _store(self, source: Path, target: Path) -> None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(target, mode=0o444) as copy, source.open("rb") as content:
-            shutil.copyfileobj(content, copy, CHUNK_BYTES)
+    def _open(self, digest: str) -> BinaryIO:
+        try:
+            return self._path(digest).open("rb")
+        except FileNotFoundError:
+            raise not_found() from None
+
+    def _store(self, content: BinaryIO) -> str:
+        """Copy the content to a draft while it is hashed; then rename it, or drop it where the content is there."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        draft = draft_path(self.root)
+        try:
+            digest = hashlib.sha256()
+            with draft.open("xb") as copy:
+                for chunk in read_chunks(content):
+                    digest.update(chunk)
+                    copy.write(chunk)
+            target = self._path(digest.hexdigest())
+            if not _touched(target):
+                target.parent.mkdir(exist_ok=True)
+                draft.chmod(0o444)
+                move_into_place(draft, target)
+            return target.name
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 def _touched(path: Path) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import RowMapping, delete, insert, select, tuple_
 
+from app.core.blobs.references import BlobCheck
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
 from app.core.db.tables import jobs, points
@@ -62,8 +63,14 @@ class JobPoints:
                 found.setdefault(row.job_id, []).append(row.data)
         return found
 
-    def put(self, job_id: str, attempt: int, row: PointRow) -> bool:
+    def put(self, job_id: str, attempt: int, row: PointRow, check: BlobCheck) -> bool:
         """Store a point; it replaces the one that an earlier attempt stored under the same index.
+
+        Args:
+            job_id: the job.
+            attempt: the attempt that made the point.
+            row: the point.
+            check: that of ``store_with_row`` for the bundle.
 
         Returns:
             False, and nothing is stored, where ``attempt`` no longer holds the job's lease.
@@ -74,6 +81,7 @@ class JobPoints:
             held = select(jobs.c.id).where(jobs.c.id == job_id, jobs.c.attempt == attempt, jobs.c.status.in_(running))
             if connection.execute(held.with_for_update()).first() is None:
                 return False
+            check(connection)
             same = (points.c.job_id == job_id) & (points.c.index == row.index)
             connection.execute(delete(points).where(same))
             connection.execute(

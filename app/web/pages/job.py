@@ -133,8 +133,9 @@ def _points(backend: Backend, job: Job, owner: str, index: int | None) -> dict[s
 def _log_tail(backend: Backend, job: Job) -> str:
     """The end of the log, in whole lines."""
     download = service.log(backend, job.id, job.owner)
-    with download.file as file:
-        start = max(download.size - _LOG_TAIL, 0)
-        file.seek(start)
-        text = file.read(_LOG_TAIL).decode("utf-8", "replace")
+    start = max(download.size - _LOG_TAIL, 0)
+    try:
+        text = b"".join(download.read(start, download.size)).decode("utf-8", "replace")
+    finally:
+        download.close()
     return text if start == 0 else text.partition("\n")[2]

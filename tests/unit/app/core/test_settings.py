@@ -17,7 +17,7 @@ def test_defaults_are_for_one_machine(tmp_path: Path) -> None:
     assert settings.database == f"sqlite:///{tmp_path}/cnet.db"
     assert settings.broker == f"redis+socket://{tmp_path}/valkey/valkey.sock"
     assert settings.host == "127.0.0.1"
-    for folder in (settings.blobs_dir, settings.jobs_dir, settings.scratch_dir):
+    for folder in (settings.jobs_dir, settings.scratch_dir):
         assert folder.is_relative_to(tmp_path)
 
 

@@ -20,6 +20,7 @@ from app.core.queue import MemoryQueue
 from app.core.settings import Settings
 from app.core.states import Status
 from app.core.uploaded_files import NewUploadedFile, UploadedFile, UploadedFiles
+from tests.stored_blobs import unchecked
 from worker.maintain.retention import BLOB_SECONDS, SCRATCH_SECONDS, Retention
 
 LATER = timedelta(days=30)
@@ -28,7 +29,7 @@ LATER = timedelta(days=30)
 @pytest.fixture
 def blobs(settings: Settings) -> LocalBlobs:
     """The blobs."""
-    return LocalBlobs(settings.blobs_dir)
+    return LocalBlobs(settings.data_dir / "blobs")
 
 
 @pytest.fixture
@@ -52,10 +53,14 @@ def store(blobs: LocalBlobs, tmp_path: Path) -> Callable[[str], str]:
         source = tmp_path / "source"
         source.write_text(content)
         digest = blobs.put_file(source)
-        _age(blobs.path(digest), BLOB_SECONDS + 1)
+        _age(blobs.root / digest[:2] / digest, BLOB_SECONDS + 1)
         return digest
 
     return put
+
+
+def _digests(blobs: LocalBlobs) -> list[str]:
+    return [blob.digest for blob in blobs.list()]
 
 
 def _age(path: Path, seconds: float) -> None:
@@ -65,7 +70,7 @@ def _age(path: Path, seconds: float) -> None:
 
 def _checkpoint(database: Database, blob: str, retention_days: float = 0.0) -> UploadedFile:
     objects = UploadedFiles.checkpoints(database, retention_days=retention_days)
-    return objects.create(NewUploadedFile("local", "net.pt", blob, 1, {}, blob))
+    return objects.create(NewUploadedFile("local", "net.pt", blob, 1, {}, blob), unchecked)
 
 
 def _ended(jobs: Jobs, lifecycle: Lifecycle) -> Job:
@@ -82,7 +87,7 @@ def test_blobs_that_nothing_refers_to_go(
     kept, left = store("kept"), store("left")
     _checkpoint(database, kept)
     clean()
-    assert list(blobs.digests()) == [kept]
+    assert _digests(blobs) == [kept]
     assert left != kept
 
 
@@ -91,12 +96,13 @@ def test_programs_expire_unless_a_job_needs_them(
 ) -> None:
     """Their blobs stay as long as they do."""
     programs = UploadedFiles.programs(database, retention_days=1)
-    used, unused = (programs.create(NewUploadedFile("local", "net.pt2", n, 1, {}, store(n))) for n in ("a", "b"))
+    new = [NewUploadedFile("local", "net.pt2", name, 1, {}, store(name)) for name in ("a", "b")]
+    used, unused = (programs.create(each, unchecked) for each in new)
     Jobs(database).create(NewJob("local", {}, 100, program_id=used.id))
     clean()
-    assert len(list(blobs.digests())) == 2
+    assert len(_digests(blobs)) == 2
     clean(LATER)
-    assert list(blobs.digests()) == [used.blob]
+    assert _digests(blobs) == [used.blob]
     assert unused.blob != used.blob
 
 
@@ -108,7 +114,7 @@ def test_a_blob_that_was_just_stored_stays(
     (tmp_path / "source").write_text("again")
     assert blobs.put_file(tmp_path / "source") == digest
     clean()
-    assert list(blobs.digests()) == [digest]
+    assert _digests(blobs) == [digest]
 
 
 def test_the_blob_of_a_deleted_object_goes_unless_another_has_the_same(
@@ -119,10 +125,10 @@ def test_the_blob_of_a_deleted_object_goes_unless_another_has_the_same(
     first, second = _checkpoint(database, blob), _checkpoint(database, blob)
     UploadedFiles.checkpoints(database).mark_deleted(first.id)
     clean()
-    assert list(blobs.digests()) == [blob]
+    assert _digests(blobs) == [blob]
     UploadedFiles.checkpoints(database).mark_deleted(second.id)
     clean()
-    assert list(blobs.digests()) == []
+    assert _digests(blobs) == []
 
 
 def test_objects_expire_unless_a_job_needs_them(
@@ -160,20 +166,20 @@ def test_everything_of_a_deleted_job_goes(
     """Folder, events, points and their bundles."""
     job = jobs.create(NewJob("local", {}, 100))
     lifecycle.claim(job.id, "w", 30)
-    JobPoints(database).put(job.id, 1, PointRow(0, {}, [], store("bundle")))
+    JobPoints(database).put(job.id, 1, PointRow(0, {}, [], store("bundle")), unchecked)
     lifecycle.finish(job.id, 1, End(Status.SUCCEEDED))
     folder = JobFolder.of(settings.jobs_dir, job.id)
     folder.path.mkdir(parents=True)
     folder.log.write_text("log")
     clean()
     assert folder.log.exists()
-    assert len(list(blobs.digests())) == 1
+    assert len(_digests(blobs)) == 1
     jobs.mark_deleted(job.id)
     clean()
     assert not folder.path.exists()
     assert JobEvents(database).after(job.id, 0) == []
     assert JobPoints(database).of_job(job.id) == []
-    assert list(blobs.digests()) == []
+    assert _digests(blobs) == []
 
 
 def test_a_deleted_job_under_way_is_cancelled_and_keeps_its_files_until_it_has_ended(

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from app.core.blobs import LocalBlobs
+from app.core.blobs import open_blobs
 from app.core.db.engine import Database
 from app.core.jobs import End, Job, JobEvents, JobPoints, Jobs, Lifecycle
 from app.core.settings import Settings
 from app.core.states import Status
 from cnet.errors import StoppedError
+from tests.stored_blobs import content
 from tests.unit.cnet.points_at_hand import a_point
 from worker.run.job_log import JobLog
 from worker.run.observer import JobObserver, describe
@@ -33,7 +34,7 @@ def observe(database: Database, settings: Settings, stop: StopFlag) -> Callable[
     def make(job: Job) -> tuple[JobObserver, JobReporter]:
         reporter = JobReporter(Lifecycle(database), JobPoints(database), job, stop)
         job_log = JobLog(settings.data_dir / "log.txt")
-        return JobObserver(job, reporter, job_log, LocalBlobs(settings.blobs_dir), stop), reporter
+        return JobObserver(job, reporter, job_log, open_blobs(settings), stop), reporter
 
     return make
 
@@ -111,7 +112,7 @@ def test_a_point_is_stored_with_its_bundle_once(
         observer, _ = observe(_get(jobs, running))
         observer.point(a_point(0, 200), bundle)
     (row,) = JobPoints(database).of_job(running.id)
-    assert LocalBlobs(settings.blobs_dir).path(row.blob).read_bytes() == b"bundle"
+    assert content(open_blobs(settings), row.blob) == b"bundle"
     assert "layers" not in row.data
     assert [kind for kind, _ in _events(database, running)] == ["point"]
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
 import pytest
 
-from app.core.blobs import LocalBlobs
+from app.core.blobs import open_blobs
 from app.core.db.engine import Database
 from app.core.jobs import Job, JobFolder, JobPoints, Jobs, Lifecycle, NewJob
 from app.core.settings import Settings
 from app.core.uploaded_files import NewUploadedFile, UploadedFiles
-from cnet.bundle import open_bundle
+from cnet.bundle import Bundle, open_bundle
 from cnet.formats.canonical_file import write_canonical
 from cnet.models.programs import read_program, write_canonical_program
 from cnet.weights import Tensor, Weights
 from tests.small_program import small_program
+from tests.stored_blobs import content, unchecked
 from worker.run import exit_codes
 from worker.run.reporter import StopFlag
 from worker.run.runner import Runner, run_attempt
@@ -26,8 +28,12 @@ def _checkpoint(settings: Settings, database: Database) -> str:
     values = np.random.default_rng(0).normal(size=(20, 10)).astype(np.float32)
     path = settings.data_dir / "weights.safetensors"
     write_canonical(path, Weights.select([Tensor("w", "float32", values)]))
-    blob = LocalBlobs(settings.blobs_dir).put_file(path)
-    return UploadedFiles.checkpoints(database).create(NewUploadedFile("local", "w.pt", blob, 1, {}, blob)).id
+    blob = open_blobs(settings).put_file(path)
+    return UploadedFiles.checkpoints(database).create(NewUploadedFile("local", "w.pt", blob, 1, {}, blob), unchecked).id
+
+
+def _bundle(settings: Settings, digest: str) -> Bundle:
+    return open_bundle(io.BytesIO(content(open_blobs(settings), digest)))
 
 
 def _claimed(database: Database, checkpoint: str, **spec: Any) -> Job:
@@ -60,7 +66,7 @@ def test_a_job_without_training_succeeds(settings: Settings, database: Database,
     assert done.versions["device"] == "cpu"
     (point,) = JobPoints(database).of_job(job.id)
     assert point.data["sha256"] == point.blob
-    assert open_bundle(LocalBlobs(settings.blobs_dir).path(point.blob))["w"].shape == (20, 10)
+    assert _bundle(settings, point.blob)["w"].shape == (20, 10)
 
 
 def test_a_program_is_compressed_without_a_checkpoint(settings: Settings, database: Database) -> None:
@@ -69,8 +75,9 @@ def test_a_program_is_compressed_without_a_checkpoint(settings: Settings, databa
     source.write_bytes(small_program())
     archive = read_program(source)
     write_canonical_program(canonical, archive.program, archive.weights)
-    blob = LocalBlobs(settings.blobs_dir).put_file(canonical)
-    program = UploadedFiles.programs(database).create(NewUploadedFile("local", "net.pt2", blob, 1, {}, blob)).id
+    blob = open_blobs(settings).put_file(canonical)
+    new = NewUploadedFile("local", "net.pt2", blob, 1, {}, blob)
+    program = UploadedFiles.programs(database).create(new, unchecked).id
     document = {"architecture": {"program": program}, "prune": {"name": "magnitude", "sparsity": [0.5]}}
     job = Jobs(database).create(NewJob("local", document, 100, program_id=program))
     claimed = Lifecycle(database).claim(job.id, "w", 30)
@@ -78,7 +85,7 @@ def test_a_program_is_compressed_without_a_checkpoint(settings: Settings, databa
     assert Runner(settings, database, claimed, StopFlag()).run() == exit_codes.RECORDED
     assert _get(database, job).status == "succeeded"
     (point,) = JobPoints(database).of_job(job.id)
-    bundle = open_bundle(LocalBlobs(settings.blobs_dir).path(point.blob))
+    bundle = _bundle(settings, point.blob)
     assert list(bundle) == [tensor.name for tensor in archive.state_dict]
 
 
@@ -119,7 +126,7 @@ def test_a_checkpoint_that_is_gone_fails_the_job(settings: Settings, database: D
     """The detail says what to do."""
     stored = UploadedFiles.checkpoints(database).get(checkpoint)
     assert stored is not None
-    LocalBlobs(settings.blobs_dir).delete(stored.blob)
+    open_blobs(settings).delete(stored.blob)
     job = _claimed(database, checkpoint)
     assert Runner(settings, database, job, StopFlag()).run() == exit_codes.RECORDED
     failed = _get(database, job)

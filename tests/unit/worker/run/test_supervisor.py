@@ -16,6 +16,7 @@ from app.core.settings import Settings
 from app.core.states import Status
 from app.core.uploaded_files import NewUploadedFile, UploadedFiles
 from tests.processes import processes_with, until
+from tests.stored_blobs import unchecked
 from worker.host.stop_signal import StopSignal
 from worker.run import exit_codes
 from worker.run.supervisor import Supervisor, runner_command
@@ -123,7 +124,7 @@ def test_a_crash_of_a_program_is_not_retried(
 ) -> None:
     """It would crash again. A kill from outside is retried as for every job."""
     programs = UploadedFiles.programs(database)
-    program = programs.create(NewUploadedFile("local", "net.pt2", "0" * 64, 1, {}, "0" * 64))
+    program = programs.create(NewUploadedFile("local", "net.pt2", "0" * 64, 1, {}, "0" * 64), unchecked)
     job = jobs.create(NewJob("local", {}, 100, program_id=program.id))
     run(job, f"import os; os.kill(os.getpid(), {int(number)})")
     found = _get(jobs, job)

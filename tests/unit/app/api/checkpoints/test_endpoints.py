@@ -141,4 +141,4 @@ def test_refused_files(bench: Bench, body: bytes, code: str) -> None:
     assert answer.json()["code"] in {code, "corrupt"}
     assert answer.status_code == 422
     assert bench.client.get("/v1/checkpoints").json()["data"] == []
-    assert list(bench.backend.blobs.digests()) == []
+    assert list(bench.backend.blobs.list()) == []

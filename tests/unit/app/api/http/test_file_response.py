@@ -26,7 +26,7 @@ def client(tmp_path: Path) -> TestClient:
 
     @app.api_route("/file", methods=["GET", "HEAD"])
     def file(request: Request) -> Response:
-        return send_file(request, Download(path.open("rb"), 100, "application/octet-stream", '"tag"'))
+        return send_file(request, Download.of_file(path.open("rb"), 100, "application/octet-stream", '"tag"', {}))
 
     app.add_exception_handler(ServiceError, handle_known)
     return TestClient(app)

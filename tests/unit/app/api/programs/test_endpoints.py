@@ -103,7 +103,7 @@ def test_refused_files(bench: Bench, body: bytes, code: str) -> None:
     """What cannot be a program is 422 with its code, and leaves no object."""
     check_problem(bench.client.post("/v1/programs", content=body), 422, code)
     assert bench.client.get("/v1/programs").json()["data"] == []
-    assert list(bench.backend.blobs.digests()) == []
+    assert list(bench.backend.blobs.list()) == []
 
 
 def _target(document: dict[str, Any]) -> None:

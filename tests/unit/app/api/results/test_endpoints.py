@@ -6,7 +6,6 @@ import base64
 import csv
 import hashlib
 import io
-import json
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,9 @@ from app.core.states import Status
 from cnet.bundle import Bundle, open_bundle
 from cnet.bundle.unpack import unpack
 from cnet.errors import CnetError
+from cnet.files import file_sha256
 from tests.api_bench import Bench, add_baseline, add_job, add_point, claim, finish
+from tests.stored_blobs import damage
 from tests.unit.app.api.http.test_problems import check_problem
 
 
@@ -160,15 +161,14 @@ def test_model_as_onnx(bench: Bench) -> None:
 
 def test_a_model_that_is_too_large_for_its_format(bench: Bench, tmp_path: Path) -> None:
     """The error of the library becomes the one of the HTTP contract, with its advice."""
-    bundle = tmp_path / "b.npz"
-    bundle.write_bytes(bench.client.get(f"/v1/jobs/{done(bench).id}/bundle").content)
+    bundle = bench.client.get(f"/v1/jobs/{done(bench).id}/bundle").content
 
     def refuse(*_: object) -> None:
         raise CnetError("ONNX file: it is too large. Use safetensors.", code="too_large")
 
     models = DecodedModels(tmp_path / "models", 0, refuse)
     with pytest.raises(UnprocessableError, match="Use safetensors") as caught:
-        models.open(bundle, "digest", "onnx")
+        models.open(bench.backend.blobs, hashlib.sha256(bundle).hexdigest(), "onnx")
     assert caught.value.code == "unsupported_format"
 
 
@@ -184,13 +184,14 @@ def test_two_requests_at_once_both_get_the_whole_model(bench: Bench, tmp_path: P
     """The second begins and ends after the first has written its file and before it moved it into place."""
     bundle = tmp_path / "b.npz"
     bundle.write_bytes(bench.client.get(f"/v1/jobs/{done(bench).id}/bundle").content)
+    digest = file_sha256(bundle)
     unpack(open_bundle(bundle), tmp_path / "expected.safetensors", "safetensors")
     expected = (tmp_path / "expected.safetensors").read_bytes()
     bodies: list[bytes] = []
 
     def ask() -> None:
         started.append(True)
-        file, size = models.open(bundle, "digest", "safetensors")
+        file, size = models.open(bench.backend.blobs, digest, "safetensors")
         with file:
             bodies.append(file.read())
         assert size == len(expected)
@@ -204,7 +205,7 @@ def test_two_requests_at_once_both_get_the_whole_model(bench: Bench, tmp_path: P
     ask()
 
     assert bodies == [expected, expected]
-    assert [path.name for path in (tmp_path / "scratch").rglob("*")] == ["models", "digest.safetensors"]
+    assert [path.name for path in (tmp_path / "scratch").rglob("*")] == ["models", f"{digest}.safetensors"]
 
 
 @pytest.mark.parametrize("model_format", ["hf_sharded", "exe", "../x"])
@@ -234,11 +235,6 @@ def test_damaged_bundle_is_never_given_as_a_model(bench: Bench) -> None:
     """A damaged stored bundle is a fault of the server; no wrong model is sent."""
     job = claim(bench, add_job(bench))
     row = add_point(bench, job)
-    path = bench.backend.blobs.path(row.blob)
-    body = bytearray(path.read_bytes())
-    body[len(body) // 2] ^= 1
-    path.chmod(0o644)
-    path.write_bytes(bytes(body))
+    damage(bench.backend.blobs, row.blob)
     answer = bench.client.get(f"/v1/jobs/{job.id}/model?point=0")
-    assert answer.status_code == 500
-    assert json.loads(answer.content)["code"] == "internal_error"
+    check_problem(answer, 500, "damaged")

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from app.core.db.engine import Database
 from app.core.jobs import JobEvents, JobPoints, Jobs, Lifecycle, PointRow
+from tests.stored_blobs import unchecked
 from tests.unit.app.core.manual_clock import new_job
 
 WRITERS, EACH = 6, 15
@@ -69,8 +70,8 @@ def test_a_point_replaces_that_of_an_earlier_attempt(jobs: Jobs, lifecycle: Life
     assert job is not None
     points = JobPoints(database)
     first, second = PointRow(0, {"ratio": 1.0}, [], "a" * 64), PointRow(0, {"ratio": 2.0}, [{"name": "w"}], "b" * 64)
-    assert points.put(job.id, 1, first)
-    assert points.put(job.id, 1, second)
+    assert points.put(job.id, 1, first, unchecked)
+    assert points.put(job.id, 1, second, unchecked)
     assert points.of_job(job.id) == [second]
     assert [event.type for event in JobEvents(database).after(job.id, 2)] == ["point", "point"]
 
@@ -79,5 +80,5 @@ def test_a_point_of_an_old_attempt_is_refused(jobs: Jobs, lifecycle: Lifecycle, 
     """Nothing is written."""
     job = lifecycle.claim(new_job(jobs).id, "w1", 60)
     assert job is not None
-    assert not JobPoints(database).put(job.id, 2, PointRow(0, {}, [], "a" * 64))
+    assert not JobPoints(database).put(job.id, 2, PointRow(0, {}, [], "a" * 64), unchecked)
     assert JobPoints(database).of_job(job.id) == []
