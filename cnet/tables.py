@@ -6,7 +6,6 @@ threshold and one codebook with it. They are therefore recognized, by their name
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +37,6 @@ _LARGEST_INFINITE_SHARE = 0.25
 """A tensor with infinite values and many others is a mask from this share of infinite values on; below it, weights of a
 training that diverged."""
 _SMALLEST_TABLE = 4  # rows and columns of a table of positions
-_LARGEST_ROOT = 1e150  # whose square float64 can hold
 _TOLERANCE = 2e-3  # of a sine, in bfloat16 too
 
 
@@ -124,19 +122,10 @@ class _Facts:
             values = dtypes.widen(chunk, self.tensor.dtype)
             yield values.astype(np.float64 if values.dtype == np.float64 else np.float32, copy=False)
 
-    @cached_property
+    @property
     def scale(self) -> float:
         """Root mean square of the finite values."""
-        total = 0.0
-        for chunk in self._chunks():
-            wide = chunk.astype(np.float64)
-            with np.errstate(over="ignore", invalid="ignore"):
-                squares = float(np.dot(wide, wide))
-            if not math.isfinite(squares):
-                wide = np.clip(np.where(np.isfinite(wide), wide, 0), -_LARGEST_ROOT, _LARGEST_ROOT)
-                squares = float(np.dot(wide, wide))
-            total = min(total + squares, _LARGEST_ROOT**2)
-        return math.sqrt(total / self.tensor.size)
+        return self.tensor.statistics.root_mean_square
 
     @cached_property
     def distinct(self) -> tuple[float, ...]:
@@ -169,13 +158,10 @@ class _Facts:
     @cached_property
     def is_mask(self) -> bool:
         """Whether values stand for "masked out". NaN does not, nor do single infinite values among many others."""
-        infinite = masked = 0
-        lowest = lowest_number(self.tensor.dtype)
-        for chunk in self._chunks():
-            if np.isnan(chunk).any():
-                return False
-            infinite += int(np.count_nonzero(np.isinf(chunk)))
-            masked += int(np.count_nonzero(np.isinf(chunk) | (chunk == lowest)))
+        statistics = self.tensor.statistics
+        if statistics.nan:
+            return False
+        infinite, masked = statistics.infinite, statistics.infinite + statistics.lowest
         if masked == 0 or (self.tensor.dtype.startswith("float8") and infinite == 0):
             return False
         return len(self.distinct) <= FEW_VALUES or masked >= _LARGEST_INFINITE_SHARE * self.tensor.size
@@ -198,12 +184,3 @@ class _Facts:
             if not np.all((np.abs(halves - 1) <= _TOLERANCE) | (halves == 0)):
                 return False
         return self.scale > 0
-
-
-def lowest_number(dtype: str) -> float:
-    """The lowest finite number of a floating-point element type."""
-    if dtype == "bfloat16":
-        return -float.fromhex("0x1.fep127")
-    if dtype.startswith("float8"):
-        return -448.0 if dtype == "float8_e4m3fn" else -57344.0
-    return float(np.finfo(dtype).min)

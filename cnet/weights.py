@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from cnet import dtypes
 from cnet.arrays import chunks, raw_bytes
+from cnet.tensor_statistics import TensorStatistics, tensor_statistics
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,11 @@ class Tensor:
     def size(self) -> int:
         """Number of elements."""
         return int(self.data.size)
+
+    @cached_property
+    def statistics(self) -> TensorStatistics:
+        """Statistics of the values, computed once. The values must not change afterwards."""
+        return tensor_statistics(self.data, self.dtype)
 
     def values(self) -> npt.NDArray[np.generic]:
         """The exact values, in the shape of the tensor, in a type that NumPy computes with."""

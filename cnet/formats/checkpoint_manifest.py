@@ -9,7 +9,6 @@ from pydantic import Field
 from cnet.documents import StrictDocument
 from cnet.errors import CheckpointError, CnetError
 from cnet.formats.checkpoint_reader import Checkpoint
-from cnet.formats.parsing.tensor_values import value_statistics
 from cnet.formats.upload_manifest import UploadManifest, WarningRow
 from cnet.weights import Tensor, Weights
 
@@ -69,7 +68,7 @@ class CheckpointManifest(UploadManifest):
 
 
 def _row(tensor: Tensor, weights: Weights, compressible: bool) -> TensorRow:
-    statistics = value_statistics(tensor)
+    statistics = tensor.statistics
     return TensorRow(
         name=tensor.name,
         shape=tensor.shape,

@@ -9,7 +9,6 @@ from pydantic import Field
 from cnet.documents import StrictDocument
 from cnet.errors import CnetError, ProgramError
 from cnet.formats.parsing.contents import Notice
-from cnet.formats.parsing.tensor_values import value_statistics
 from cnet.formats.upload_manifest import UploadManifest, WarningRow
 from cnet.models.programs.document import ProgramInput, ProgramOutput, Size
 from cnet.models.programs.reader import ProgramArchive
@@ -74,7 +73,7 @@ class ProgramManifest(UploadManifest):
                 shape=tensor.shape,
                 dtype=tensor.dtype,
                 compressible=tensor.name in compressible,
-                finite=value_statistics(tensor).min is not None,
+                finite=tensor.statistics.min is not None,
                 tied_to=weights.copies.get(tensor.name),
             )
             for tensor in weights
