@@ -2,8 +2,9 @@
 
 ``python -m cnet.sandbox`` reads one JSON request from standard input, imports the file formats (with those of
 plug-ins), limits its own resources, and only then opens the file. It writes the canonical file and ``manifest.json``
-to the target folder and prints one line of JSON: ``{"ok": true}``, ``{"error": {"code", "detail"}}`` or
-``{"os_error": errno}``. Where it ends without such a line, the parent process reports by its exit status.
+to the target folder (``manifest.json`` alone where the file is canonical already) and prints one line of JSON:
+``{"ok": true}``, ``{"error": {"code", "detail"}}`` or ``{"os_error": errno}``. Where it ends without such a line, the
+parent process reports by its exit status.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from cnet.data.dataset_reader import read_dataset_file
 from cnet.documents import StrictDocument
 from cnet.errors import CheckpointError, CnetError, DatasetError, ProgramError
 from cnet.formats import FORMATS, Limits, read_checkpoint
-from cnet.formats.canonical_file import write_canonical
+from cnet.formats.canonical_file import is_canonical, write_canonical
 from cnet.formats.checkpoint_manifest import CheckpointManifest
+from cnet.formats.safetensors import Safetensors
 from cnet.models.programs import ProgramManifest, read_program, write_canonical_program
 
 WEIGHTS_FILE = "weights.safetensors"
@@ -111,7 +113,8 @@ def _checkpoint(request: SandboxRequest) -> None:
         limits=Limits(elements=request.elements),
     )
     target = Path(request.target)
-    write_canonical(target / WEIGHTS_FILE, checkpoint.weights)
+    if checkpoint.format != Safetensors().name or not is_canonical(Path(request.source), checkpoint.weights):
+        write_canonical(target / WEIGHTS_FILE, checkpoint.weights)
     (target / MANIFEST_FILE).write_text(CheckpointManifest.of(checkpoint).to_json(), "utf-8")
 
 

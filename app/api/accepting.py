@@ -49,7 +49,7 @@ class UploadReader:
     Attributes:
         files: where its row is stored.
         read: takes the paths of the upload and of an empty folder; writes the canonical form to the folder and
-            returns its path and its manifest. It is slow.
+            returns its path (that of the upload where it is canonical already) and its manifest. It is slow.
         check_name: raises CnetError where the name of the file says that it cannot be used.
     """
 

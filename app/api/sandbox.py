@@ -62,6 +62,8 @@ class Sandbox:
     ) -> CheckpointManifest:
         """Read a checkpoint and write its canonical form to ``target_dir / "weights.safetensors"``.
 
+        Where ``source`` is in canonical form already, no file is written.
+
         Raises:
             CheckpointError: with one of the contract's refusal codes.
             OSError: the server cannot write the result, for instance because its disk is full.

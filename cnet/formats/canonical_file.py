@@ -1,6 +1,7 @@
 """The canonical form of weights, which every checkpoint is rewritten to: a safetensors file.
 
-The same weights give the same bytes, and any reader of safetensors files can read it (``write_safetensors``).
+What ``write_canonical`` writes is the same for the same weights, and any reader of safetensors files can read it. A
+safetensors file that has nothing to rewrite is canonical as it is (``is_canonical``).
 """
 
 from __future__ import annotations
@@ -19,8 +20,25 @@ def write_canonical(path: Path, weights: Weights) -> None:
     write_safetensors(path, TensorsToWrite.of(weights))
 
 
+def is_canonical(path: Path, weights: Weights) -> bool:
+    """Whether a safetensors file can stay as it is: ``read_canonical`` gives the same weights, none of them copied.
+
+    Args:
+        path: the file.
+        weights: what was read from it.
+    """
+    contents = read_safetensors(MappedFile.open(path), Limits())
+    stored = contents.root
+    if not isinstance(stored, dict) or list(stored) != [tensor.name for tensor in weights]:
+        return False
+    if contents.tied != weights.tied or dict(contents.metadata) != dict(weights.metadata):
+        return False
+    # values that begin at an odd byte cannot be used in place
+    return not any(stored[name].load(name).data.flags.owndata for name in stored)
+
+
 def read_canonical(path: Path, selection: Selection | None = None) -> Weights:
-    """Map what ``write_canonical`` wrote. The arrays are read-only; the file must not change while they are in use.
+    """Map a canonical file. The arrays are read-only; the file must not change while they are in use.
 
     Args:
         path: the file.

@@ -23,7 +23,8 @@ def upload_reader(backend: Backend, query: CheckpointQuery) -> UploadReader:
 
     def read(source: Path, target: Path) -> tuple[Path, dict[str, Any]]:
         manifest = backend.sandbox.checkpoint(source, target, query.weights_key, strip_prefix=query.strip_prefix)
-        return target / WEIGHTS_FILE, json.loads(manifest.to_json())
+        rewritten = target / WEIGHTS_FILE
+        return rewritten if rewritten.exists() else source, json.loads(manifest.to_json())
 
     return UploadReader(backend.checkpoints, read, check_name=refuse_lone_shard)
 

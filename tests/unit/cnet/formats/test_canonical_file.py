@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 from cnet.errors import CheckpointError
 from cnet.formats import read_checkpoint
-from cnet.formats.canonical_file import read_canonical, write_canonical
+from cnet.formats.canonical_file import is_canonical, read_canonical, write_canonical
 from cnet.weights import Selection, Tensor, Weights
 from tests.unit.cnet.formats.files import saved
 
@@ -82,3 +83,33 @@ def test_a_damaged_canonical_file_is_refused(tmp_path: Path, weights: Weights) -
     (tmp_path / "w").write_bytes((tmp_path / "w").read_bytes()[:-1])
     with pytest.raises(CheckpointError, match="cut off"):
         read_canonical(tmp_path / "w")
+
+
+def test_a_regular_safetensors_file_stays_as_it_is(tmp_path: Path) -> None:
+    """What other tools have saved, with metadata or without, and what we have written."""
+    plain = {"b": torch.ones(3), "a": torch.zeros(2, 2, dtype=torch.float16)}
+    for name, metadata in (("without", None), ("with", {"format": "pt", "author": "ann"})):
+        save_file(plain, tmp_path / name, metadata)
+        assert is_canonical(tmp_path / name, read_checkpoint(tmp_path / name).weights)
+    write_canonical(tmp_path / "ours", read_checkpoint(saved(tmp_path, VALUE)).weights)
+    assert is_canonical(tmp_path / "ours", read_checkpoint(tmp_path / "ours").weights)
+
+
+def test_a_file_with_something_to_rewrite_is_not_canonical(tmp_path: Path) -> None:
+    """A prefix that is cut off, and values that begin at an odd byte."""
+    save_file({"module.a": torch.ones(3), "module.b": torch.ones(2)}, tmp_path / "prefix")
+    assert not is_canonical(tmp_path / "prefix", read_checkpoint(tmp_path / "prefix").weights)
+    assert is_canonical(tmp_path / "prefix", read_checkpoint(tmp_path / "prefix", strip_prefix=False).weights)
+    (tmp_path / "odd").write_bytes(_odd_file())
+    assert not is_canonical(tmp_path / "odd", read_checkpoint(tmp_path / "odd").weights)
+
+
+def _odd_file() -> bytes:
+    """A file whose float32 values begin behind one byte."""
+    rows = {
+        "n": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]},
+        "w": {"dtype": "F32", "shape": [2], "data_offsets": [1, 9]},
+    }
+    header = json.dumps(rows).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + bytes(9)
