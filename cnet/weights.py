@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from cnet import dtypes
 from cnet.arrays import chunks, raw_bytes
-from cnet.tensor_statistics import TensorStatistics, tensor_statistics
+from cnet.arrays.statistics import TensorStatistics, tensor_statistics
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet import dtypes
-from cnet.arrays import CACHED_CHUNK, chunks
+from cnet.arrays.chunking import CACHED_CHUNK, chunks
 
 NumberT = TypeVar("NumberT", int, float)
 _COMPLEX = ("complex64", "complex128")

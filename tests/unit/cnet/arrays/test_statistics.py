@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from cnet.arrays import CACHED_CHUNK
-from cnet.tensor_statistics import tensor_statistics
+from cnet.arrays.statistics import tensor_statistics
 
 
 @pytest.mark.parametrize("value", [1e-3, 3e-5])
