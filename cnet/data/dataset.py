@@ -147,10 +147,12 @@ class BuiltinDataset(Part):
     Attributes:
         input_shape: channels, height and width of its images.
         classes: number of its classes.
+        samples: number of samples of each split; empty where it is known only once they are loaded.
     """
 
     input_shape: ClassVar[tuple[int, int, int]]
     classes: ClassVar[int]
+    samples: ClassVar[Mapping[str, int]] = {}
 
     @abstractmethod
     def load(self) -> Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -26,6 +27,7 @@ class Digits(BuiltinDataset):
     source: ClassVar[str] = "Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI, 1998"
     input_shape: ClassVar[tuple[int, int, int]] = (1, 8, 8)
     classes: ClassVar[int] = 10
+    samples: ClassVar[Mapping[str, int]] = {"train": 1439, "test": 358}
 
     name: Literal["digits"] = "digits"
 

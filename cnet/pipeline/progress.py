@@ -41,17 +41,24 @@ class StepCosts:
     @classmethod
     def of(cls, spec: JobSpec, dataset: Dataset | None) -> StepCosts:
         """The costs of a run of ``spec``."""
+        if dataset is None:
+            return cls.of_samples(spec, 0, 0)
+        return cls.of_samples(spec, len(dataset.train), len(dataset.test) + len(dataset.validation or ()))
+
+    @classmethod
+    def of_samples(cls, spec: JobSpec, train: int, evaluated: int) -> StepCosts:
+        """The costs of a run of ``spec`` on a data set with so many samples for training and for evaluation."""
         grid, training = CandidateGrid.of(spec), TrainingPlan.of(spec)
         sparsities, points = grid.max_sparsities, grid.max_points
-        if training is None or dataset is None:
+        if training is None:
             return cls(0.0, 0.0, 0.0, 0.0, 0.0, sparsities, points)
-        epoch = _TRAIN_IMAGE * len(dataset.train)
+        epoch = _TRAIN_IMAGE * train
         return cls(
             baseline=0.0 if spec.checkpoint else epoch * training.baseline.epochs,
             finetune=epoch * training.finetune.epochs,
             recover=epoch * training.recover.epochs,
             centroids=epoch * training.centroids.epochs,
-            evaluate=float(len(dataset.test) + len(dataset.validation or ())),
+            evaluate=float(evaluated),
             sparsities=sparsities,
             points=points,
             gradual=epoch * training.gradual.epochs,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,14 @@ class DatasetFacts:
         inputs: shape of one sample and element type of each input, by name.
         classes: number of classes; None where the targets are no labels.
         targets: shape of one sample's target and element type; None where there are none.
+        samples: number of samples of each split; empty where it is not known.
     """
 
     id: str | None
     inputs: dict[str, tuple[tuple[int, ...], str]]
     classes: int | None
     targets: tuple[tuple[int, ...], str] | None = ((), "int64")
+    samples: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def images(self) -> tuple[tuple[int, int, int], int]:
@@ -84,7 +87,9 @@ def resolve(backend: Backend, name: str, owner: str) -> DatasetFacts:
     """
     if name in DATASETS.names():
         builtin = DATASETS.get(name)
-        return DatasetFacts(None, {DEFAULT_INPUT: (builtin.input_shape, "uint8")}, builtin.classes)
+        return DatasetFacts(
+            None, {DEFAULT_INPUT: (builtin.input_shape, "uint8")}, builtin.classes, samples=builtin.samples
+        )
     if not name.startswith("ds_"):
         known = ", ".join(DATASETS.names())
         raise NotFoundError(
@@ -94,4 +99,4 @@ def resolve(backend: Backend, name: str, owner: str) -> DatasetFacts:
     inputs = {row["name"]: (tuple(row["shape"]), row["dtype"]) for row in stored.manifest["inputs"]}
     targets = stored.manifest["targets"]
     facts = None if targets is None else (tuple(targets["shape"]), targets["dtype"])
-    return DatasetFacts(stored.id, inputs, stored.manifest["classes"], facts)
+    return DatasetFacts(stored.id, inputs, stored.manifest["classes"], facts, stored.manifest["splits"])

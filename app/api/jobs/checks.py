@@ -146,7 +146,7 @@ def estimate(checked: CheckedSpec, queued: int) -> Estimate:
         points=points,
         epochs=_epochs(checked.spec, grid),
         parameters=sum(size for _, size in sizes),
-        compressible_parameters=sum(math.prod(tensor.shape) for tensor in _compressible(checked)),
+        compressible_parameters=sum(math.prod(tensor.shape) for tensor in compressible_tensors(checked)),
         raw_bytes=raw_bytes,
         # Each bundle is smaller than the weights. Training saves weights, initial weights and two moments of Adam.
         disk_bytes=raw_bytes * (points + sparsities + (4 if checked.spec.trains else 1)),
@@ -154,7 +154,8 @@ def estimate(checked: CheckedSpec, queued: int) -> Estimate:
     )
 
 
-def _compressible(checked: CheckedSpec) -> list[TensorFacts]:
+def compressible_tensors(checked: CheckedSpec) -> list[TensorFacts]:
+    """The tensors that the job would compress, tied ones once."""
     tables = frozenset(tensor.name for tensor in checked.tensors if tensor.table)
     selection = replace(_selection(checked.spec), tables=tables)
     masks = pruning_masks(tensor.name for tensor in checked.tensors)
@@ -163,7 +164,7 @@ def _compressible(checked: CheckedSpec) -> list[TensorFacts]:
 
 def _check_finite(checked: CheckedSpec) -> None:
     """Raise SpecError where the job would compress a tensor that has NaN or infinity."""
-    for tensor in _compressible(checked):
+    for tensor in compressible_tensors(checked):
         if not tensor.finite:
             raise SpecError(
                 f"compressible.include: tensor {tensor.name[:120]!r} has values that are NaN or infinite, which cannot "
@@ -181,7 +182,7 @@ def warnings(checked: CheckedSpec) -> list[str]:
     """What the user should know before running the job: each says what is wrong and what to do."""
     selection = _selection(checked.spec)
     about_data = [_NO_VALIDATION] if checked.spec.trains and checked.spec.validation == 0 else []
-    if not _compressible(checked):
+    if not compressible_tensors(checked):
         unchanged = "compressible: no tensor is selected, so the bundle would store everything unchanged. "
         return [*about_data, unchanged + "Add patterns of names to compressible.include."]
     return [*about_data, *_about_damage(checked.spec)] + [

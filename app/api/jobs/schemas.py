@@ -127,6 +127,17 @@ class Estimate(BaseModel):
     compressible_parameters: int = Field(description="Number of elements of the tensors that would be compressed.")
     raw_bytes: int = Field(description="Size of all tensors without compression, in bytes.")
     disk_bytes: int = Field(description="Upper bound of the disk space that the job needs while it runs, in bytes.")
+    seconds: float | None = Field(
+        default=None,
+        description="Rough running time in seconds, by your last jobs on this server; null before a comparable one has "
+        "ended.",
+    )
+    bundle_bytes_low: int | None = Field(
+        default=None, description="Rough size of the smallest bundle that the job can make, in bytes."
+    )
+    bundle_bytes_high: int | None = Field(
+        default=None, description="Rough size of the largest bundle that the job can make, in bytes."
+    )
     queued_before: int = Field(description="Number of jobs that are queued now.")
 
 

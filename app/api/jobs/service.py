@@ -13,6 +13,7 @@ from app.api.backend import Backend
 from app.api.http.file_response import Download
 from app.api.http.pagination import ID_PATTERN
 from app.api.jobs.checks import CheckedSpec, check, estimate, warnings
+from app.api.jobs.expectation import with_expectation
 from app.api.jobs.schemas import JobQuery, JobView, Validation
 from app.core.clock import utc_now
 from app.core.errors import ConflictError, GoneError, NotFoundError, TooManyError
@@ -65,8 +66,8 @@ def publish(backend: Backend) -> None:
 def validate(backend: Backend, document: Any, owner: str) -> Validation:
     """Check a specification as ``submit`` does, and estimate what the job would need."""
     checked = check(backend, document, owner)
-    queued = backend.jobs.count_queued()
-    return Validation(valid=True, estimate=estimate(checked, queued), warnings=warnings(checked))
+    expected = with_expectation(backend, checked, owner, estimate(checked, backend.jobs.count_queued()))
+    return Validation(valid=True, estimate=expected, warnings=warnings(checked))
 
 
 def get(backend: Backend, job_id: str, owner: str) -> Job:
