@@ -39,7 +39,7 @@ from app.core.settings import Settings
 from app.web.page_route import handle_http
 from app.web.pages import job as job_page
 from app.web.pages import jobs as jobs_page
-from app.web.pages import session
+from app.web.pages import new_job, session
 from app.web.static_files import static_mount
 from cnet.errors import CnetError
 from cnet.parts.plugins import load_plugins
@@ -93,7 +93,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     app.state.backend = backend
     for router in (uploads, checkpoints, datasets, programs, jobs, studies, results, catalogue, health, reference):
         app.include_router(router)
-    for page in (jobs_page, job_page, session):
+    for page in (jobs_page, job_page, new_job, session):
         app.include_router(page.router)
     app.router.routes.append(static_mount())
     for kind in (ServiceError, CnetError, SQLAlchemyError, OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -17,6 +18,8 @@ from app.api.http.problems import known_error, status_of
 from app.core.errors import UnauthorizedError
 from app.web.rendering import render
 from app.web.visitor import to_login
+
+logger = logging.getLogger(__name__)
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": "; ".join(
@@ -47,11 +50,8 @@ class PageRoute(APIRoute):
         async def answer(request: Request) -> Response:
             try:
                 response = await respond(request)
-            except Exception as error:
-                page = error_page(request, error)
-                if page is None:
-                    raise
-                response = page
+            except Exception as error:  # noqa: BLE001 - whatever it is, a person reads the answer
+                response = error_page(request, error) or _fault_page(request, error)
             return secured(response)
 
         return answer
@@ -80,6 +80,14 @@ def error_page(request: Request, error: Exception) -> Response | None:
     known = known_error(error)
     status = status_of(known) if known is not None else None
     return None if known is None or status is None else _error_page(request, status, known.detail)
+
+
+def _fault_page(request: Request, error: Exception) -> Response:
+    """The page for a fault of the server, which shows nothing of the cause; the log does, under the request's id."""
+    name = request.state.request_id
+    logger.error("%s %s: an unexpected error (request %s)", request.method, request.url.path, name, exc_info=error)
+    detail = f"The server made a mistake. Try again, or give {name} to whoever runs the server."
+    return _error_page(request, 500, detail)
 
 
 async def handle_http(request: Request, error: Exception) -> Response:

@@ -1,0 +1,123 @@
+"""Presets: what matters to the user, as the specification that empty fields of the form stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Number:
+    """The number of a preset that can be changed: its name in the form, its unit, and its default."""
+
+    name: str
+    unit: str
+    default: float
+
+
+@dataclass(frozen=True)
+class Preset:
+    """One preset.
+
+    Attributes:
+        key: its name in the form.
+        title: for people.
+        explanation: what happens.
+        spec: the specification, given whether the job has data and the number.
+        number: that can be changed; None where there is none.
+        needs_data: whether it needs a data set and a network.
+    """
+
+    key: str
+    title: str
+    explanation: str
+    spec: Callable[[bool, float], dict[str, Any]]
+    number: Number | None = None
+    needs_data: bool = False
+
+
+_NO_TRAINING: dict[str, Any] = {
+    "method": {"name": "none"},
+    "training": {"epochs": 0},
+    "prune": {"name": "magnitude", "sparsity": [0], "gradual": {"epochs": 0}},
+    "recover": {"epochs": 0, "centroid_epochs": 0},
+}
+_PAPER: dict[str, Any] = {
+    "method": {"name": "cnet", "lambda": 0.045},
+    "prune": {"name": "magnitude", "sparsity": [0.5, 0.7, 0.9], "gradual": {"epochs": 0}},
+    "quantize": {"name": "kmeans", "clusters": [256, 64, 16]},
+    "encode": {"name": "npz"},
+}
+
+
+def _safe(has_data: bool, _: float) -> dict[str, Any]:
+    quantizer = {"quantize": {"name": "auto", "quality": "safe"}}
+    return {**_NO_TRAINING, **quantizer} if has_data else quantizer
+
+
+_OFFERED = (
+    Preset(
+        "safe",
+        "Safe: no visible change",
+        "Weights are rounded so finely that outputs hardly change. Nothing is trained; it takes moments and needs no "
+        "data. With data the accuracy is measured too.",
+        _safe,
+    ),
+    Preset(
+        "drop",
+        "As small as possible, losing little accuracy",
+        "The network is trained further, pruned and quantized in a search for the smallest file that loses no more "
+        "percentage points of accuracy than you allow.",
+        lambda _, number: {"target": {"max_accuracy_drop": number}},
+        Number("max_drop", "percentage points", 0.5),
+        needs_data=True,
+    ),
+    Preset(
+        "size",
+        "The best that fits a size",
+        "A search for the most accurate network whose file is not larger. Without data it is the one whose weights "
+        "change least.",
+        lambda _, number: {"target": {"max_bytes": max(round(number * _MEGABYTE), 1)}},
+        Number("max_megabytes", "MB", 1.0),
+    ),
+    Preset(
+        "paper",
+        "The paper's recipe",
+        "Compressibility loss with \N{GREEK SMALL LETTER LAMDA} 0.045, pruning by magnitude at once, k-means and npz: "
+        "every combination of three sparsities and three numbers of clusters.",
+        lambda _has_data, _number: _PAPER,
+        needs_data=True,
+    ),
+    Preset(
+        "own",
+        "My own settings",
+        "The defaults of the service, and what you change below.",
+        lambda _has_data, _number: {},
+    ),
+)
+PRESETS: Mapping[str, Preset] = {preset.key: preset for preset in _OFFERED}
+"""All presets by key, in the order in which they are offered."""
+
+
+def preset_spec(form: Mapping[str, str]) -> dict[str, Any]:
+    """The specification of the preset that a form has chosen; that of an unknown one is empty.
+
+    Where its number is not a finite one above 0, the preset's default counts.
+    """
+    preset = PRESETS.get(form.get("preset", ""))
+    if preset is None:
+        return {}
+    number = _positive(form.get(preset.number.name, ""), preset.number.default) if preset.number else 0.0
+    return preset.spec(bool(form.get("dataset")), number)
+
+
+def _positive(text: str, default: float) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return default
+    return value if math.isfinite(value) and value > 0 else default

@@ -1,0 +1,53 @@
+"""The same job for other ways to submit it: as JSON, and as commands and a program to copy."""
+
+from __future__ import annotations
+
+import json
+import pprint
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+
+def snippets(document: Mapping[str, Any], server: str, *, with_key: bool) -> dict[str, str]:
+    """Texts that submit a job, by the name of the way.
+
+    Args:
+        document: the specification.
+        server: address of the server.
+        with_key: whether the server asks for an API key, which the texts take from ``CNET_API_KEY``.
+    """
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    return {
+        "JSON": text,
+        "curl": _curl(text, server, with_key=with_key),
+        "Command line": _command(text, server),
+        "Python": _python(document, server, with_key=with_key),
+    }
+
+
+def _curl(text: str, server: str, *, with_key: bool) -> str:
+    key = '  -H "Authorization: Bearer $CNET_API_KEY" \\\n' if with_key else ""
+    return (
+        f"curl {shlex.quote(f'{server}/v1/jobs')} \\\n{key}"
+        f"  -H 'Content-Type: application/json' \\\n  --data {shlex.quote(text)}"
+    )
+
+
+def _command(text: str, server: str) -> str:
+    return (
+        f"cat > job.json <<'END_OF_JOB'\n{text}\nEND_OF_JOB\n"
+        f"cnet submit --spec job.json --server {shlex.quote(server)} --wait"
+    )
+
+
+def _python(document: Mapping[str, Any], server: str, *, with_key: bool) -> str:
+    key = ', os.environ["CNET_API_KEY"]' if with_key else ""
+    needed = "import os\n\n" if with_key else ""
+    return (
+        f"{needed}from cnet.client import Client\n\n"
+        f"job_spec = {pprint.pformat(dict(document), sort_dicts=False, width=88)}\n\n"
+        f"with Client({server!r}{key}) as client:\n"
+        '    job = client.wait(client.submit(job_spec)["id"])\n'
+        '    print(job["status"], client.results(job["id"])["points"])\n'
+    )

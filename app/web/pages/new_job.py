@@ -1,0 +1,158 @@
+"""The form for a new job: what to compress, what matters, and the same job for other ways to submit it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse, Response
+
+from app.api.backend import Backend
+from app.api.dependencies import BackendDep
+from app.api.jobs import service
+from app.core.errors import BadRequestError, ServiceError
+from app.web.job_form.presets import PRESETS, preset_spec
+from app.web.job_form.reading import Form, chosen_parts, document_of, placeholders
+from app.web.job_form.sections import Section, section, sections
+from app.web.job_form.snippets import snippets
+from app.web.page_route import PageRoute
+from app.web.rendering import render
+from app.web.uploads import known_files
+from app.web.visitor import VisitorDep
+from cnet.catalogue import describe_parts
+from cnet.errors import CnetError, SpecError
+
+router = APIRouter(prefix="/new", route_class=PageRoute, include_in_schema=False)
+
+_MOST_FIELDS = 500
+
+
+@router.get("")
+def show(request: Request, backend: BackendDep, visitor: VisitorDep) -> Response:
+    """The empty form, or with ``clone`` that of a job; the query may fill fields, such as ``checkpoint``."""
+    return render(request, "new_job.html", **_form(backend, visitor.owner, dict(request.query_params)))
+
+
+@router.post("")
+async def submit(request: Request, backend: BackendDep, visitor: VisitorDep) -> Response:
+    """Submit the job and show it; where it is refused, the form with the reasons."""
+    form = await _sent(request)
+    try:
+        made = await run_in_threadpool(_submit, backend, visitor.owner, form)
+    except (CnetError, ServiceError) as error:
+        values = await run_in_threadpool(_form, backend, visitor.owner, form)
+        return render(request, "new_job.html", 422, **{**values, **_refusal(error)})
+    return RedirectResponse(f"{request.scope.get('root_path', '')}/jobs/{made}", 303)
+
+
+@router.post("/preview")
+async def preview(request: Request, backend: BackendDep, visitor: VisitorDep) -> Response:
+    """The estimate, the mistakes and the texts to copy of the form as it is filled now."""
+    form = await _sent(request)
+    values = await run_in_threadpool(_preview, backend, visitor.owner, form, request)
+    return render(request, "parts/job_preview.html", **values)
+
+
+@router.post("/settings")
+async def settings(request: Request, backend: BackendDep, visitor: VisitorDep) -> Response:
+    """All settings, with the parts that are chosen and what empty fields stand for under the chosen preset."""
+    form = await _sent(request)
+    values = await run_in_threadpool(_settings, form, _base(backend, visitor.owner, form))
+    return render(request, "parts/job_settings.html", values=defaultdict(str, form), **values)
+
+
+@router.post("/settings/{key}")
+async def part_settings(request: Request, key: str, backend: BackendDep, visitor: VisitorDep) -> Response:
+    """The settings of one part, once another one is chosen."""
+    form = await _sent(request)
+    base = _base(backend, visitor.owner, form)
+    chosen = chosen_parts(form, base).get(key)
+    shown = await run_in_threadpool(_section, key, chosen)
+    filled = defaultdict(str, form)
+    return render(request, "parts/job_section.html", section=shown, values=filled, defaults=placeholders(base, [shown]))
+
+
+def _section(key: str, chosen: str | None) -> Section:
+    try:
+        return section(key, chosen)
+    except KeyError:
+        raise BadRequestError(f"section {key[:60]!r}: there is no such part of a job. Load the page again.") from None
+
+
+async def _sent(request: Request) -> dict[str, str]:
+    """The inputs of the form. Raises HTTPException where there are too many."""
+    async with request.form(max_fields=_MOST_FIELDS, max_files=0) as form:
+        return {name: value for name, value in form.items() if isinstance(value, str)}
+
+
+def _base(backend: Backend, owner: str, form: Form) -> Mapping[str, Any]:
+    """What empty fields stand for: the job that is cloned, or else the chosen preset."""
+    if form.get("clone") and form.get("preset", "clone") == "clone":
+        return service.get(backend, form["clone"], owner).spec
+    return preset_spec(form)
+
+
+def _submit(backend: Backend, owner: str, form: Form) -> str:
+    document = document_of(form, _base(backend, owner, form))
+    made = service.submit(backend, document, owner, lambda _connection, _job: None)
+    service.publish(backend)
+    return made.id
+
+
+def _form(backend: Backend, owner: str, form: dict[str, str]) -> dict[str, Any]:
+    """What the whole form shows."""
+    cloned = service.get(backend, form["clone"], owner) if form.get("clone") else None
+    values = {"preset": "clone" if cloned else "safe", **_top_values(cloned.spec if cloned else {}), **form}
+    parts = describe_parts()
+    return {
+        "values": defaultdict(str, values),
+        "cloned": cloned,
+        "presets": list(PRESETS.values()),
+        "files": known_files(backend, owner),
+        "architectures": parts["architectures"],
+        "datasets": parts["datasets"],
+        "tasks": parts["tasks"],
+        "issues": (),
+        "problem": None,
+        **_settings(values, _base(backend, owner, values)),
+    }
+
+
+def _settings(form: Form, base: Mapping[str, Any]) -> dict[str, Any]:
+    shown = sections(chosen_parts(form, base))
+    return {"sections": shown, "defaults": placeholders(base, shown)}
+
+
+def _preview(backend: Backend, owner: str, form: Form, request: Request) -> dict[str, Any]:
+    document = document_of(form, _base(backend, owner, form))
+    texts = snippets(document, str(request.base_url).rstrip("/"), with_key=backend.keys.exist())
+    values: dict[str, Any] = {"validation": None, "snippets": texts, "issues": (), "problem": None}
+    values["nothing"] = not document.get("checkpoint") and not document.get("architecture")
+    try:
+        return {**values, "validation": service.validate(backend, document, owner)}
+    except (CnetError, ServiceError) as error:
+        return {**values, **_refusal(error)}
+
+
+def _refusal(error: CnetError | ServiceError) -> dict[str, Any]:
+    """Why a job is refused: all mistakes, each with the field that it is in, or else one sentence."""
+    issues = error.issues if isinstance(error, SpecError) else ()
+    return {"issues": [(".".join(map(str, issue.loc)), issue.msg) for issue in issues], "problem": error.detail}
+
+
+def _top_values(spec: Mapping[str, Any]) -> dict[str, str]:
+    """What the first part of the form shows of a job that is cloned."""
+    network = spec.get("architecture") or {}
+    labels = ", ".join(f"{key}: {value}" for key, value in (spec.get("labels") or {}).items())
+    return {
+        "checkpoint": spec.get("checkpoint") or "",
+        "dataset": spec.get("dataset") or "",
+        "architecture": network.get("program") or network.get("name") or "",
+        "task": network.get("task") or "",
+        "output": "" if network.get("output") is None else str(network["output"]),
+        "name": spec.get("name") or "",
+        "labels": labels,
+    }

@@ -1,0 +1,136 @@
+"""The form for a new job."""
+
+from __future__ import annotations
+
+import html
+import json
+
+import pytest
+
+from tests.api_bench import Bench, lenet, small_weights
+from tests.html_page import HtmlPage
+from tests.unit.app.web.test_pages import finished_job, page_of
+
+SAME = {"Sec-Fetch-Site": "same-origin"}
+
+
+def checkpoint(bench: Bench) -> str:
+    """The id of an uploaded checkpoint."""
+    made = bench.client.post("/v1/checkpoints?filename=mine.npz", content=small_weights())
+    identity: str = made.json()["id"]
+    return identity
+
+
+def preview(bench: Bench, **form: str) -> str:
+    """The text of the preview of a form."""
+    answer = bench.client.post("/new/preview", data=form, headers=SAME)
+    assert answer.status_code == 200
+    return HtmlPage(answer.text).text
+
+
+def test_the_form_offers_what_the_visitor_has(bench: Bench) -> None:
+    """Uploaded files by their names, built-in networks and data, and the presets."""
+    uploaded = checkpoint(bench)
+
+    page = page_of(bench, f"/new?checkpoint={uploaded}")
+
+    assert "mine.npz" in page.text
+    assert {"lenet5", "digits"} <= set(page.attributes("option", "value"))
+    assert page.attributes("input", "value").count("safe") == 1
+    chosen = [values for tag, values in page.elements if tag == "option" and "selected" in values]
+    assert uploaded in [values.get("value") for values in chosen]
+
+
+def test_the_preview_estimates_the_job(bench: Bench) -> None:
+    """Size, points, epochs and warnings, and the same job as JSON."""
+    text = preview(bench, checkpoint=checkpoint(bench), preset="safe")
+
+    assert "Estimate" in text
+    assert "12 of 15" in text
+    assert "accuracy_unknown" in text
+    assert '"quality": "safe"' in text
+
+
+def test_the_preview_says_what_is_wrong(bench: Bench) -> None:
+    """With a link to the field; an empty form is no mistake yet."""
+    form = {"checkpoint": checkpoint(bench), "quantize.name": "kmeans", "quantize.clusters": "many"}
+    answer = bench.client.post("/new/preview", data=form, headers=SAME)
+    page = HtmlPage(answer.text)
+
+    assert any(link.startswith("#field-quantize.clusters") for link in page.attributes("a", "href"))
+    assert '"many"' in html.unescape(page.text)
+    assert "Choose or upload" in preview(bench, preset="safe")
+
+
+def test_a_job_is_submitted(bench: Bench) -> None:
+    """The page of the job is shown; what was entered is its specification."""
+    form = {"checkpoint": checkpoint(bench), "preset": "size", "max_megabytes": "2", "name": "mine", "labels": "a: b"}
+
+    answer = bench.client.post("/new", data=form, headers=SAME)
+
+    job = bench.client.get(f"/v1{answer.url.path}").json()
+    assert answer.status_code == 200
+    assert job["name"] == "mine"
+    assert job["labels"] == {"a": "b"}
+    assert job["spec"]["target"] == {"max_bytes": 2_000_000}
+    assert bench.queue.sent == [job["id"]]
+
+
+def test_a_refused_job_keeps_what_was_entered(bench: Bench) -> None:
+    """The form is shown again, with the reasons."""
+    form = {"checkpoint": "ckpt_nowhere", "preset": "safe", "name": "mine"}
+
+    answer = bench.client.post("/new", data=form, headers=SAME)
+
+    page = HtmlPage(answer.text)
+    assert answer.status_code == 422
+    assert "List your checkpoints" in page.text
+    assert "mine" in page.attributes("input", "value")
+
+
+def test_a_job_is_cloned(bench: Bench) -> None:
+    """An unchanged form submits the same specification."""
+    spec = {"checkpoint": lenet(bench), "quantize": {"name": "kmeans", "clusters": [8]}, "labels": {"a": "b"}}
+    first = bench.client.post("/v1/jobs", json=spec).json()
+
+    page = page_of(bench, f"/new?clone={first['id']}")
+    assert "clone" in page.attributes("input", "value")
+    form = {"clone": first["id"], "preset": "clone", "checkpoint": spec["checkpoint"], "labels": "a: b"}
+    again = bench.client.get(f"/v1{bench.client.post('/new', data=form, headers=SAME).url.path}").json()
+
+    assert again["id"] != first["id"]
+    assert json.dumps(again["spec"], sort_keys=True) == json.dumps(first["spec"], sort_keys=True)
+
+
+def test_another_owners_job_is_not_cloned(bench: Bench) -> None:
+    """It does not exist for the visitor."""
+    job = finished_job(bench, owner="bob")
+
+    assert bench.client.get(f"/new?clone={job}").status_code == 404
+
+
+@pytest.mark.parametrize(("part", "field"), [("kmeans", "quantize.clusters"), ("auto", "quantize.quality")])
+def test_the_settings_follow_the_chosen_part(bench: Bench, part: str, field: str) -> None:
+    """They come from the catalogue; an unknown section is refused."""
+    answer = bench.client.post("/new/settings/quantize", data={"quantize.name": part}, headers=SAME)
+
+    page = HtmlPage(answer.text)
+    assert field in page.attributes("input", "name") + page.attributes("select", "name")
+    assert bench.client.post("/new/settings/nowhere", headers=SAME).status_code == 400
+
+
+def test_empty_fields_show_what_they_stand_for(bench: Bench) -> None:
+    """The values of the chosen preset, and the defaults of the rest."""
+    answer = bench.client.post("/new/settings", data={"preset": "paper", "dataset": "digits"}, headers=SAME)
+
+    shown = HtmlPage(answer.text).attributes("input", "placeholder")
+    assert "0.5, 0.7, 0.9" in shown
+    assert "0.045" in shown
+    assert "30" in shown
+
+
+def test_too_many_fields_are_refused(bench: Bench) -> None:
+    """A form has a few hundred at most."""
+    form = {f"field{number}": "x" for number in range(600)}
+
+    assert bench.client.post("/new/preview", data=form, headers=SAME).status_code == 400
