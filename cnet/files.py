@@ -94,6 +94,15 @@ def read_chunks(file: BinaryIO, size: int = CHUNK_BYTES) -> Iterator[bytes]:
         yield chunk
 
 
+def read_range(path: Path, start: int, stop: int) -> Iterator[bytes]:
+    """Yield the bytes of a file from ``start`` to ``stop`` (exclusive), or to its end, in chunks."""
+    with path.open("rb") as file:
+        file.seek(start)
+        while start < stop and (chunk := file.read(min(CHUNK_BYTES, stop - start))):
+            start += len(chunk)
+            yield chunk
+
+
 def file_sha256(source: Path | BinaryIO) -> str:
     """SHA-256 of a file's content as 64 hex digits. A file that is open is read from its start.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 GIB = 2**30
@@ -17,7 +17,7 @@ GIB = 2**30
 class Settings(BaseSettings):
     """The settings that the API, the workers and the command line share."""
 
-    model_config = SettingsConfigDict(env_prefix="CNET_", frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="CNET_", frozen=True, extra="ignore", populate_by_name=True)
 
     data_dir: Path = Field(
         default=Path("data"), description="Folder for the database, stored files, job folders and the private Valkey."
@@ -27,6 +27,48 @@ class Settings(BaseSettings):
     )
     broker_url: str = Field(
         default="", description="URL of Redis or Valkey; empty: a private Valkey in the data folder."
+    )
+    blobs_url: str = Field(
+        default="",
+        pattern=r"^(s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]*)?)?$",
+        description="Where files are stored: `s3://BUCKET/PREFIX`; empty: in the data folder.",
+    )
+    blobs_endpoint: str = Field(
+        default="",
+        pattern=r"^(https?://\S+)?$",
+        validation_alias=AliasChoices("CNET_BLOBS_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+        description="URL of the S3 server; empty: that of AWS.",
+    )
+    blobs_public_endpoint: str = Field(
+        default="",
+        pattern=r"^(https?://\S+)?$",
+        description="URL of the S3 server for clients, in links to downloads; empty: `blobs_endpoint`.",
+    )
+    blobs_region: str = Field(
+        default="us-east-1",
+        validation_alias=AliasChoices("CNET_BLOBS_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"),
+        description="Region of the bucket.",
+    )
+    blobs_path_style: bool = Field(
+        default=True, description="Whether the bucket is in the path of S3 requests and not in the host name."
+    )
+    blobs_retry_seconds: float = Field(
+        default=10.0, ge=0, description="Seconds for which a request to S3 that failed is repeated."
+    )
+    blobs_link_seconds: int = Field(
+        default=0,
+        ge=0,
+        le=604800,
+        description="Seconds for which a link to a download in S3 is valid, to which clients are redirected (302); "
+        "0: the server sends the files itself.",
+    )
+    cache_bytes: int = Field(
+        default=20 * GIB, ge=0, description="Size in bytes of the folder with copies of files that are stored in S3."
+    )
+    state_seconds: float = Field(
+        default=10.0,
+        gt=0,
+        description="Seconds between two copies of a running job's state to S3; so much work is lost with a machine.",
     )
     host: str = Field(default="127.0.0.1", description="Address on which the API listens.")
     port: int = Field(default=8000, ge=0, le=65535, description="Port on which the API listens.")

@@ -20,6 +20,8 @@ def main(arguments: list[str]) -> None:
         proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=STOP_SECONDS,
+        http="h11",  # named, so that what happens to be installed beside cnet changes nothing
+        loop="asyncio",
     )
     uvicorn.Server(config).run(sockets=[listening])
 

@@ -17,13 +17,13 @@ router = APIRouter(tags=["health"], responses=PROBLEMS)
 
 @router.get("/livez", operation_id="get_liveness", summary="Whether the server answers", response_model=Liveness)
 async def livez() -> Liveness:
-    """Answers as long as the server runs, whatever the state of disk, database and broker."""
+    """Answers as long as the server runs, whatever the state of disk, database, blob store and broker."""
     return Liveness()
 
 
 @router.get("/readyz", operation_id="get_readiness", summary="Whether jobs can be taken", response_model=Readiness)
 def readyz(request: Request, backend: BackendDep) -> Response:
-    """Checks disk, database and broker; `503` says which of them fails."""
+    """Checks disk, database, blob store and broker; `503` says which of them fails."""
     health = service.check_health(backend)
     if health.ready:
         return json_response(Readiness(checks=health.checks, workers=service.count_workers(backend)))

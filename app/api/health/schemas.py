@@ -17,5 +17,5 @@ class Readiness(BaseModel):
     """The server can take jobs."""
 
     status: Literal["ok"] = Field(default="ok", description="Always `ok`; otherwise the answer is `503`.")
-    checks: dict[str, str] = Field(description="`ok` for each of disk, database and broker.")
+    checks: dict[str, str] = Field(description="`ok` for each of disk, database, blobs and broker.")
     workers: int = Field(description="Number of workers that run now.")

@@ -1,4 +1,4 @@
-"""Checks of the disk, the database and the broker."""
+"""Checks of the disk, the database, the blob store and the broker."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ class Health:
 
 
 def check_health(backend: Backend) -> Health:
-    """Check the disk, the database and its tables, and the broker. Without disk space the others often fail too."""
+    """Check disk, database and its tables, blob store and broker. Without disk space the others often fail too."""
     return Health(
         {
             "disk": _outcome(lambda: _check_space(backend)),
             "database": _outcome(lambda: migrate.check(backend.database)),
+            "blobs": _outcome(backend.blobs.ping),
             "broker": _outcome(backend.queue.ping),
         }
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from app.core.errors import DamagedBlobError, NotFoundError
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -67,14 +70,23 @@ class BlobStore(Protocol):
             StorageFullError: there is no space for a local copy.
         """
 
+    def link(self, digest: str) -> str | None:
+        """A URL from which clients can read the content for a short time; None where the server has to send it."""
+
     def delete(self, digest: str) -> None:
         """Delete the content. No error where it does not exist."""
 
     def list(self) -> Iterator[BlobInfo]:
         """Yield what is stored, in the order of the digests."""
 
+    def ping(self) -> None:
+        """Check that the store answers."""
+
     def remove_unfinished(self, before: datetime) -> None:
         """Remove what interrupted calls of ``put`` left behind before a certain time."""
+
+
+STORE_SILENT = "blob store: it does not answer. Try again in a moment."
 
 
 def not_found() -> NotFoundError:
@@ -82,6 +94,12 @@ def not_found() -> NotFoundError:
     return NotFoundError("stored file: it was removed. Upload it again, or run the job that made it again.")
 
 
-def damaged() -> DamagedBlobError:
-    """The error for content that is not what was stored. Whoever finds it writes the digest to the log."""
+def damaged(digest: str, found: str) -> DamagedBlobError:
+    """The error for a blob that is not what was stored. The log names it; the error is for clients.
+
+    Args:
+        digest: of the blob.
+        found: the SHA-256 of what is there in its place, or why there is nothing.
+    """
+    log.error("blob %s: its content is damaged, there is %s", digest, found)
     return DamagedBlobError("stored file: its bytes are damaged. Upload it again, or run the job that made it again.")

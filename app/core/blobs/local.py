@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,8 +23,6 @@ from cnet.files import (
     move_into_place,
     read_chunks,
 )
-
-log = logging.getLogger(__name__)
 
 
 class LocalBlobs:
@@ -71,9 +68,12 @@ class LocalBlobs:
         with self._open(digest) as file:
             found = file_sha256(file)
         if found != digest:
-            log.error("blob %s: its content is damaged, its SHA-256 is %s", digest, found)
-            raise damaged()
+            raise damaged(digest, found)
         yield self._path(digest)
+
+    def link(self, digest: str) -> str | None:  # noqa: ARG002 - there is none for any digest
+        """As ``BlobStore.link``."""
+        return None
 
     def delete(self, digest: str) -> None:
         """As ``BlobStore.delete``."""
@@ -93,6 +93,9 @@ class LocalBlobs:
             with contextlib.suppress(FileNotFoundError):
                 if draft.stat().st_mtime < before.timestamp():
                     draft.unlink()
+
+    def ping(self) -> None:
+        """As ``BlobStore.ping``: a folder answers."""
 
     def _path(self, digest: str) -> Path:
         return self.root / digest[:2] / digest

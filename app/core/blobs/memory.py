@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from app.core.blobs.base import BlobInfo, damaged, not_found
+from app.core.blobs.base import STORE_SILENT, BlobInfo, damaged, not_found
 from app.core.clock import Clock, utc_now
 from app.core.errors import UnavailableError
 from cnet.files import CHUNK_BYTES
@@ -59,12 +59,17 @@ class MemoryBlobs:
     def lend(self, digest: str) -> Iterator[Path]:
         """As ``BlobStore.lend``."""
         data = self._get(digest)[0]
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise damaged()
+        found = hashlib.sha256(data).hexdigest()
+        if found != digest:
+            raise damaged(digest, found)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / digest
             path.write_bytes(data)
             yield path
+
+    def link(self, digest: str) -> str | None:  # noqa: ARG002 - there is none for any digest
+        """As ``BlobStore.link``."""
+        return None
 
     def delete(self, digest: str) -> None:
         """As ``BlobStore.delete``."""
@@ -83,6 +88,10 @@ class MemoryBlobs:
     def remove_unfinished(self, before: datetime) -> None:
         """As ``BlobStore.remove_unfinished``: nothing is left by an interrupted call."""
 
+    def ping(self) -> None:
+        """As ``BlobStore.ping``."""
+        self._check()
+
     def _get(self, digest: str) -> tuple[bytes, datetime]:
         self._check()
         with self._lock:
@@ -92,4 +101,4 @@ class MemoryBlobs:
 
     def _check(self) -> None:
         if not self.available:
-            raise UnavailableError("blob store: it does not answer. Try again in a moment.")
+            raise UnavailableError(STORE_SILENT)

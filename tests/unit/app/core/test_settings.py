@@ -29,9 +29,28 @@ def test_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (settings.database, settings.max_upload_bytes) == ("postgresql+psycopg://db/cnet", 1000)
 
 
+def test_variables_of_aws_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our own come first; processes that are started get ours."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9000")
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    settings = Settings()
+    assert (settings.blobs_endpoint, settings.blobs_region) == ("http://127.0.0.1:9000", "eu-central-1")
+    assert settings.environment()["CNET_BLOBS_ENDPOINT"] == "http://127.0.0.1:9000"
+    monkeypatch.setenv("CNET_BLOBS_ENDPOINT", "https://s3.example.org")
+    assert Settings().blobs_endpoint == "https://s3.example.org"
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("MAX_UPLOAD_BYTES", "0"), ("PORT", "70000"), ("LEASE_SECONDS", "-1"), ("MAX_ACTIVE_JOBS", "many")],
+    [
+        ("MAX_UPLOAD_BYTES", "0"),
+        ("BLOBS_URL", "gs://bucket"),
+        ("BLOBS_URL", "s3://"),
+        ("BLOBS_ENDPOINT", "host:9000"),
+        ("PORT", "70000"),
+        ("LEASE_SECONDS", "-1"),
+        ("MAX_ACTIVE_JOBS", "many"),
+    ],
 )
 def test_values_out_of_bounds_are_refused(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
     """A value out of bounds is an error at start."""

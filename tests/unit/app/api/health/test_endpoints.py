@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import event
 
 from tests.api_bench import Bench
+from tests.s3 import S3Server
 from tests.unit.app.api.conftest import Start
 from tests.unit.app.api.http.test_problems import check_problem, no_room_for_the_log_index
 
@@ -14,7 +15,11 @@ def test_alive_and_ready(bench: Bench) -> None:
     bench.backend.keys.create("ann")
     assert bench.client.get("/livez").json() == {"status": "ok"}
     ready = bench.from_address("10.0.0.7").get("/readyz")
-    assert ready.json() == {"status": "ok", "checks": {"database": "ok", "broker": "ok", "disk": "ok"}, "workers": 0}
+    assert ready.json() == {
+        "status": "ok",
+        "checks": {"database": "ok", "blobs": "ok", "broker": "ok", "disk": "ok"},
+        "workers": 0,
+    }
 
 
 def test_broker_that_is_down(bench: Bench) -> None:
@@ -26,6 +31,15 @@ def test_broker_that_is_down(bench: Bench) -> None:
     assert problem["checks"]["database"] == "ok"
     assert "retry-after" in answer.headers
     assert bench.client.get("/livez").status_code == 200
+
+
+def test_blob_store_that_is_down(begin: Start, shared_s3: S3Server) -> None:
+    """Without S3 the server is not ready, and says what to do."""
+    client = begin(**shared_s3.settings("no-such-bucket")).client
+
+    problem = check_problem(client.get("/readyz"), 503, "not_ready")
+
+    assert problem["checks"]["blobs"] == "blob store: its bucket does not exist. Check CNET_BLOBS_URL."
 
 
 def test_disk_that_is_full(begin: Start) -> None:
