@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from anyio import CapacityLimiter
 
+from app.api.blob_download import BlobDownloads
 from app.api.running_hashes import RunningHashes
 from app.api.sandbox import Sandbox, SandboxLimits
 from app.core.blobs import BlobStore, open_blobs
@@ -30,6 +31,7 @@ class Backend:
     database: Database
     queue: JobQueue
     blobs: BlobStore
+    downloads: BlobDownloads
     sandbox: Sandbox
     heavy_work: CapacityLimiter
     keys: ApiKeys
@@ -57,11 +59,13 @@ class Backend:
         """
         database, days = Database(settings.database), settings.retention_days
         sender = queue or _celery(settings)
+        blobs = open_blobs(settings)
         return cls(
             settings=settings,
             database=database,
             queue=sender,
-            blobs=open_blobs(settings),
+            blobs=blobs,
+            downloads=BlobDownloads(blobs),
             sandbox=Sandbox(_limits(settings)),
             heavy_work=CapacityLimiter(_HEAVY_REQUESTS),
             keys=ApiKeys(database),

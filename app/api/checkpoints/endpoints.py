@@ -13,7 +13,7 @@ from app.api.checkpoints.schemas import Checkpoint, CheckpointList, CheckpointQu
 from app.api.dependencies import BackendDep, CheckpointId, OwnerDep, bearer_security
 from app.api.http.file_response import send_file
 from app.api.http.json_response import json_response
-from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, binary, upload_body
+from app.api.http.openapi import IDEMPOTENCY_HEADER, LINKED, PROBLEMS, binary, upload_body
 from app.api.http.pagination import PageParameters, page
 from app.api.references import reference_model
 from app.core.uploaded_files import UploadedFile
@@ -74,7 +74,7 @@ def tensors(checkpoint_id: CheckpointId, backend: BackendDep, owner: OwnerDep) -
     operation_id="get_checkpoint_content",
     summary="Download a checkpoint",
     response_class=Response,
-    responses=binary("application/octet-stream", "The safetensors file."),
+    responses=binary("application/octet-stream", "The safetensors file.") | LINKED,
 )
 @router.head("/{checkpoint_id}/content", include_in_schema=False)
 def content(request: Request, checkpoint_id: CheckpointId, backend: BackendDep, owner: OwnerDep) -> Response:

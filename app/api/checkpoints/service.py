@@ -8,7 +8,6 @@ from typing import Any
 
 from app.api.accepting import UploadReader
 from app.api.backend import Backend
-from app.api.blob_download import blob_download
 from app.api.checkpoints.schemas import CheckpointQuery
 from app.api.http.file_response import Download
 from app.api.http.filenames import attachment
@@ -46,4 +45,4 @@ def content(backend: Backend, checkpoint_id: str, owner: str) -> Download:
     stored = get(backend, checkpoint_id, owner)
     name = Path(stored.filename or stored.id).stem or stored.id
     headers = {"Content-Disposition": attachment(f"{name}.safetensors")}
-    return blob_download(backend.blobs, stored.blob, headers)
+    return backend.downloads.of(stored.blob, headers)

@@ -28,7 +28,9 @@ class Download:
         media_type: value of Content-Type.
         etag: strong validator, with its quotes; None where the content may change.
         headers: further response headers.
+        prepare: called before the response begins, if it needs content; may raise what then becomes the answer.
         close: called when the response is sent, or needs no content.
+        link: where the client finds the content instead; None: it is sent.
     """
 
     read: Callable[[int, int], Iterator[bytes]]
@@ -36,7 +38,9 @@ class Download:
     media_type: str
     etag: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    prepare: Callable[[], None] = lambda: None
     close: Callable[[], None] = lambda: None
+    link: Callable[[], str | None] = lambda: None
 
     @classmethod
     def of_file(cls, file: BinaryIO, size: int, media_type: str, etag: str | None, headers: Mapping[str, str]) -> Self:
@@ -48,13 +52,14 @@ class Download:
                 start += len(chunk)
                 yield chunk
 
-        return cls(read, size, media_type, etag, headers, file.close)
+        return cls(read, size, media_type, etag, headers, close=file.close)
 
 
 def send_file(request: Request, download: Download) -> Response:
-    """The response to GET or HEAD: the file (200), a range of it (206), or not modified (304).
+    """The response to GET or HEAD: the content (200), a range of it (206), not modified (304), or where it is (302).
 
-    A malformed range and several ranges at once are ignored, as RFC 9110 §14.2 allows.
+    A malformed range and several ranges at once are ignored, as RFC 9110 §14.2 allows. It may take long: call it in a
+    thread where the download needs to be prepared.
 
     Raises:
         RangeError: the range begins after the end of the content.
@@ -65,16 +70,23 @@ def send_file(request: Request, download: Download) -> Response:
     if download.etag is not None and _matches(request.headers.get("if-none-match"), download.etag):
         download.close()
         return Response(status_code=304, headers=headers)
+    is_get = request.method != "HEAD"
+    link = download.link() if is_get else None
+    if link is not None:
+        download.close()
+        return Response(status_code=302, headers={**headers, "Location": link, "Cache-Control": "no-store"})
     try:
         part = _range(request, download)
-    except RangeError:
+        if is_get:
+            download.prepare()
+    except Exception:
         download.close()
         raise
     start, stop = part or (0, download.size)
     headers["Content-Length"] = str(stop - start)
     if part:
         headers["Content-Range"] = f"bytes {start}-{stop - 1}/{download.size}"
-    content = _content(download, start, start if request.method == "HEAD" else stop)
+    content = _content(download, start, stop if is_get else start)
     return StreamingResponse(content, 206 if part else 200, headers, media_type=download.media_type)
 
 

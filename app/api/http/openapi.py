@@ -80,6 +80,14 @@ def binary(media_type: str, description: str) -> dict[int | str, dict[str, Any]]
     return {200: {"description": description, "content": {media_type: {"schema": schema}}}}
 
 
+LINKED: dict[int | str, dict[str, Any]] = {
+    302: {
+        "description": "The file is at the URL in `Location`, if the server is set up so. The digest is in the headers."
+    }
+}
+"""The response of a route whose file may be read from the blob store."""
+
+
 def describe(app: FastAPI, bodies: Iterable[type[BaseModel]]) -> dict[str, Any]:
     """The OpenAPI document of the application. It is made once.
 

@@ -13,7 +13,7 @@ from app.api.http.file_response import send_file
 from app.api.http.filenames import attachment
 from app.api.http.json_response import json_response
 from app.api.http.negotiation import prefers
-from app.api.http.openapi import PROBLEMS, binary
+from app.api.http.openapi import LINKED, PROBLEMS, binary
 from app.api.results import service
 from app.api.results.decoded_models import DecodedModels
 from app.api.results.schemas import Metrics, ModelQuery, PointQuery, Results
@@ -37,7 +37,7 @@ def results(job_id: JobId, backend: BackendDep, owner: OwnerDep) -> dict[str, An
     operation_id="get_bundle",
     summary="Download a bundle",
     response_class=Response,
-    responses=binary("application/octet-stream", "The npz bundle."),
+    responses=binary("application/octet-stream", "The npz bundle.") | LINKED,
 )
 @router.head("/bundle", include_in_schema=False)
 def bundle(

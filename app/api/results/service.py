@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from app.api.backend import Backend
-from app.api.blob_download import blob_download
 from app.api.http.errors import UnprocessableError
 from app.api.http.file_response import Download
 from app.api.http.filenames import attachment
@@ -65,7 +64,7 @@ def bundle(backend: Backend, job_id: str, owner: str, index: int | None) -> Down
         "Content-Disposition": attachment(bundle_name(job, row.index)),
         "Cache-Control": "private, no-cache",
     }
-    return blob_download(backend.blobs, row.blob, headers)
+    return backend.downloads.of(row.blob, headers)
 
 
 def model(

@@ -53,6 +53,7 @@ class Call:
             "headers": dict(self.headers),
             "json": self.json,
             "timeout": httpx2.Timeout(self.timeout, connect=10.0),
+            "follow_redirects": self.method == "GET",  # a file may lie in another server, which does not get the key
         }
 
 

@@ -76,6 +76,7 @@ def _from(call: Call, start: int, etag: str | None) -> Call:
 
 
 def _promised_digest(response: httpx2.Response) -> str | None:
-    """The SHA-256 of the complete content in hex, from ``Repr-Digest`` (RFC 9530)."""
-    found = re.search(r"sha-256=:([A-Za-z0-9+/=]+):", response.headers.get("Repr-Digest", ""))
+    """The SHA-256 of the complete content in hex, from ``Repr-Digest`` (RFC 9530) of the server's own answer."""
+    own = response.history[0] if response.history else response
+    found = re.search(r"sha-256=:([A-Za-z0-9+/=]+):", own.headers.get("Repr-Digest", ""))
     return base64.b64decode(found[1]).hex() if found else None

@@ -189,6 +189,34 @@ def test_a_damaged_download_leaves_no_file(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"model.npz": b"older"}
 
 
+def test_a_download_may_lie_elsewhere(tmp_path: Path) -> None:
+    """The digest is that of the server's own answer; the other host does not see the key."""
+    seen: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        if request.url.host == "server":
+            headers = {"Location": "http://store/key?signature=1", "Repr-Digest": f"sha-256=:{DIGEST}:"}
+            return httpx2.Response(302, headers=headers)
+        return httpx2.Response(200, content=BUNDLE)
+
+    digest = client_of(handler).download("job_1", tmp_path / "model.npz")
+
+    assert digest == hashlib.sha256((tmp_path / "model.npz").read_bytes()).hexdigest()
+    assert ["authorization" in request.headers for request in seen] == [True, False]
+
+
+def test_a_damaged_download_from_elsewhere_leaves_no_file(tmp_path: Path) -> None:
+    """It is compared as well."""
+    found = httpx2.Response(302, headers={"Location": "http://store/key", "Repr-Digest": f"sha-256=:{DIGEST}:"})
+
+    with pytest.raises(ClientError) as caught:
+        client_of(answers(found, httpx2.Response(200, content=b"x"))).download("job_1", tmp_path / "model.npz")
+
+    assert caught.value.code == "digest_mismatch"
+    assert list(tmp_path.iterdir()) == []
+
+
 class Breaking(httpx2.SyncByteStream):
     """A body that breaks off."""
 
