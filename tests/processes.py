@@ -21,12 +21,13 @@ from app.core.celery_queue import CeleryQueue
 from app.core.db import migrate
 from app.core.db.engine import Database
 from app.core.db.tables import jobs
-from app.core.jobs import Job, JobEvents, JobFolder, JobPoints, Jobs, Lifecycle, NewJob
+from app.core.jobs import Job, JobEvents, JobPoints, Jobs, Lifecycle, NewJob
 from app.core.outbox import Outbox
 from app.core.settings import Settings
 from app.core.workers import Workers
 from app.up import valkey
 from cnet.spec import JobSpec
+from tests.job_logs import log_text
 
 Result = TypeVar("Result")
 
@@ -203,8 +204,7 @@ class Service:
 
     def log_of(self, job_id: str) -> str:
         """The job's log."""
-        path = JobFolder.of(self.settings.jobs_dir, job_id).log
-        return path.read_text() if path.exists() else ""
+        return log_text(self.database, job_id)
 
     def worker_log(self) -> str:
         """The log of the workers."""

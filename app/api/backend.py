@@ -12,7 +12,7 @@ from app.api.sandbox import Sandbox, SandboxLimits
 from app.core.blobs import BlobStore, open_blobs
 from app.core.db.engine import Database
 from app.core.idempotency import IdempotencyKeys
-from app.core.jobs import JobEvents, JobPoints, Jobs, Lifecycle, Studies
+from app.core.jobs import JobEvents, JobLogs, JobPoints, Jobs, Lifecycle, Studies
 from app.core.keys import ApiKeys
 from app.core.outbox import Outbox
 from app.core.queue import JobQueue
@@ -47,6 +47,7 @@ class Backend:
     lifecycle: Lifecycle
     events: JobEvents
     points: JobPoints
+    logs: JobLogs
     outbox: Outbox
 
     @classmethod
@@ -81,6 +82,7 @@ class Backend:
             lifecycle=Lifecycle(database),
             events=JobEvents(database),
             points=JobPoints(database),
+            logs=JobLogs(database),
             outbox=Outbox(database, sender),
         )
 

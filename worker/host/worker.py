@@ -13,7 +13,7 @@ from celery.worker import state as celery_state
 from app.core.blobs import open_blobs
 from app.core.celery_queue import CeleryQueue
 from app.core.db.engine import Database
-from app.core.jobs import Lifecycle
+from app.core.jobs import JobLogs, Lifecycle
 from app.core.launch import die_with_parent
 from app.core.outbox import Outbox
 from app.core.queue import QUEUE
@@ -75,7 +75,7 @@ class Worker:
         database = Database(self._settings.database)
         queue = CeleryQueue(self._settings.broker)
         outbox = Outbox(database, queue)
-        reaper = Reaper(self._settings, Lifecycle(database), outbox, self._presence)
+        reaper = Reaper(self._settings, Lifecycle(database), JobLogs(database), outbox, self._presence)
         retention = Retention(self._settings, database, open_blobs(self._settings), outbox)
         steps = {**self._own_steps(Workers(database), queue), **reaper.steps()}
         self._periodic = [

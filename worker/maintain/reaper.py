@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from app.core.jobs import Job, JobFolder, Lifecycle
+from app.core.jobs import Job, JobFolder, JobLogs, Lifecycle
 from app.core.outbox import Outbox
 from app.core.settings import Settings
 from app.core.states import Status
@@ -22,9 +22,12 @@ log = logging.getLogger(__name__)
 class Reaper:
     """Returns lost jobs to the queue, and sends messages to the broker."""
 
-    def __init__(self, settings: Settings, lifecycle: Lifecycle, outbox: Outbox, presence: Presence) -> None:
+    def __init__(
+        self, settings: Settings, lifecycle: Lifecycle, logs: JobLogs, outbox: Outbox, presence: Presence
+    ) -> None:
         self._settings = settings
         self._lifecycle = lifecycle
+        self._logs = logs
         self._outbox = outbox
         self._presence = presence
 
@@ -56,6 +59,5 @@ class Reaper:
             return
         log.warning("job %s: attempt %d lost its worker %s; the job is now %s", job.id, job.attempt, job.worker, status)
         outcome = "the job is queued again" if status is Status.QUEUED else f"the job is {status}"
-        JobLog(JobFolder.of(self._settings.jobs_dir, job.id).log).write(
-            f"attempt {job.attempt} lost its worker; {outcome}"
-        )
+        JobLog(self._logs, JobFolder.of(self._settings.jobs_dir, job.id), job.attempt).send()  # if it ran here
+        self._logs.add(job.id, f"attempt {job.attempt} lost its worker; {outcome}")

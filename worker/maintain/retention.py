@@ -19,18 +19,21 @@ from app.core.blobs import BlobStore
 from app.core.blobs.references import delete_unreferenced, digests_in_use
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
-from app.core.db.tables import checkpoints, datasets, events, jobs, points, programs, studies
+from app.core.db.tables import checkpoints, datasets, events, job_logs, jobs, points, programs, studies
 from app.core.idempotency import IdempotencyKeys
-from app.core.jobs import JobFolder, Lifecycle
+from app.core.jobs import JobFolder, JobLogs, Lifecycle
 from app.core.outbox import Outbox
 from app.core.settings import Settings
 from app.core.states import ACTIVE, FINAL
 from app.core.uploads import PartialFiles, Uploads
+from worker.run.job_log import JobLog
 
 #: A blob younger than this is never removed: the row that refers to it may not be committed yet.
 BLOB_SECONDS = 3600.0
 #: A scratch file older than this belongs to no upload that still goes on.
 SCRATCH_SECONDS = 86400.0
+#: The folder of a job that ended a shorter time ago may still be written to by its supervisor.
+FOLDER_SECONDS = 60.0
 IDEMPOTENCY_SECONDS = 86400.0
 SENT_SECONDS = 3600.0
 #: The tables of uploaded files, and the column of ``jobs`` that refers to each.
@@ -48,6 +51,7 @@ class Retention:
         self._blobs = blobs
         self._outbox = outbox
         self._lifecycle = Lifecycle(database, clock)
+        self._logs = JobLogs(database, clock)
         self._clock = clock
 
     def steps(self) -> dict[str, Callable[[], object]]:
@@ -56,7 +60,7 @@ class Retention:
             "expire objects": self.expire,
             "remove uploads": self.remove_uploads,
             "remove deleted jobs": self.remove_jobs,
-            "remove files of ended jobs": self.remove_states,
+            "remove folders of ended jobs": self.remove_folders,
             "remove blobs": self.remove_blobs,
             "remove scratch files": self.remove_scratch,
             "remove old rows": self.remove_rows,
@@ -90,18 +94,22 @@ class Retention:
         for job_id in self._ids(deleted & jobs.c.status.in_(ACTIVE) & ~jobs.c.cancel_requested):
             self._lifecycle.request_cancel(job_id)
         for job_id in self._ids(deleted & jobs.c.status.in_(FINAL) & has_events):
-            _remove(JobFolder.of(self._settings.jobs_dir, job_id).path)
             with self._database.write() as connection:
-                for table in (points, events):
+                for table in (points, events, job_logs):
                     connection.execute(delete(table).where(table.c.job_id == job_id))
 
-    def remove_states(self) -> None:
-        """Remove the training state of jobs that have ended: no attempt will resume from it."""
+    def remove_folders(self) -> None:
+        """Remove the folders of jobs that have ended, of which no attempt will resume, once their logs are sent."""
         if not self._settings.jobs_dir.exists():
             return
+        ended = jobs.c.status.in_(FINAL) & (jobs.c.ended_at < self._clock() - timedelta(seconds=FOLDER_SECONDS))
         for folder in map(JobFolder, sorted(self._settings.jobs_dir.iterdir())):
-            if folder.state.exists() and self._ids((jobs.c.id == folder.path.name) & jobs.c.status.in_(FINAL)):
-                _remove(folder.state)
+            own = jobs.c.id == folder.path.name
+            has_ended = bool(self._ids(own & ended))
+            if self._ids(own & jobs.c.deleted_at.is_(None)):
+                self._send_logs(folder, [0, *folder.logged_attempts()] if has_ended else [0])
+            if has_ended:
+                _remove(folder.path)
 
     def remove_blobs(self) -> None:
         """Remove blobs without a reference, unless they were stored a short time ago."""
@@ -124,6 +132,12 @@ class Retention:
         """Remove stored answers to repeated requests, and messages that have arrived."""
         IdempotencyKeys(self._database, self._clock).forget(IDEMPOTENCY_SECONDS)
         self._outbox.forget_sent(SENT_SECONDS)
+
+    def _send_logs(self, folder: JobFolder, attempts: list[int]) -> None:
+        """Send the logs of attempts to the database, where a killed process or an earlier release has not done so."""
+        for attempt in attempts:
+            JobLog(self._logs, folder, attempt).send()
+        folder.log(0).unlink(missing_ok=True)
 
     def _ids(self, condition: ColumnElement[bool]) -> list[str]:
         with self._database.read() as connection:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import time
 from pathlib import Path
 from typing import Any
 
 from app.core.blobs import BlobStore
 from app.core.blobs.references import store_with_row
+from app.core.db.engine import TRANSIENT
 from app.core.jobs import Job, PointRow
 from cnet.results.baseline import score_text
 from cnet.results.points import BaselineResult, Point
 from worker.run.job_log import JobLog
 from worker.run.reporter import JobReporter, StopFlag
+
+_LOG_SECONDS = 0.5  # between two transactions with lines of the log
 
 
 class JobObserver:
@@ -28,6 +33,7 @@ class JobObserver:
         self._job_log = job_log
         self._blobs = blobs
         self._stop = stop
+        self._log_due = 0.0
         self._phase: str | None = None
         self._progress = job.progress  # an attempt that starts behind the last one does not lower it
 
@@ -79,7 +85,14 @@ class JobObserver:
     def should_stop(self) -> bool:
         """Whether SIGTERM was received. The pipeline asks often, so pending reports are written here too."""
         self._reporter.flush_if_due()
+        self._send_log_if_due()
         return self._stop.is_set()
+
+    def _send_log_if_due(self) -> None:
+        if time.monotonic() >= self._log_due:
+            self._log_due = time.monotonic() + _LOG_SECONDS
+            with contextlib.suppress(*TRANSIENT):  # it is sent the next time
+                self._job_log.send()
 
 
 def describe(values: dict[str, Any]) -> str:

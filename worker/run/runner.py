@@ -16,7 +16,7 @@ from typing import Any
 
 from app.core.blobs import open_blobs
 from app.core.db.engine import Database
-from app.core.jobs import End, Job, JobFolder, JobPoints, Lifecycle
+from app.core.jobs import End, Job, JobFolder, JobLogs, JobPoints, Lifecycle
 from app.core.launch import die_with_parent
 from app.core.settings import Settings
 from app.core.states import Status
@@ -50,7 +50,7 @@ class Runner:
         self._job = job
         self._stop = stop
         self._folder = JobFolder.of(settings.jobs_dir, job.id)
-        self._job_log = JobLog(self._folder.log)
+        self._job_log = JobLog(JobLogs(database), self._folder, job.attempt)
         self._reporter = JobReporter(Lifecycle(database), JobPoints(database), job, stop)
 
     def run(self) -> int:
@@ -62,7 +62,9 @@ class Runner:
         """
         _log_warnings_to(self._job_log)
         try:
-            self._reporter.finish(self._run_pipeline())
+            end = self._run_pipeline()
+            retry_until_available(self._job_log.send, self._stop)  # who sees the end finds all of the log
+            self._reporter.finish(end)
         except StoppedError:
             self._job_log.write("stopped; the next attempt resumes from the last saved state")
             return exit_codes.STOPPED

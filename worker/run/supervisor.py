@@ -17,7 +17,7 @@ from types import FrameType
 from typing import TypeVar
 
 from app.core.db.engine import TRANSIENT, Database
-from app.core.jobs import End, Job, JobFolder, Lifecycle
+from app.core.jobs import End, Job, JobFolder, JobLogs, Lifecycle
 from app.core.settings import Settings
 from app.core.states import Status
 from worker.host.stop_signal import StopSignal
@@ -65,6 +65,7 @@ class Supervisor:
     ) -> None:
         self._settings = settings
         self._lifecycle = Lifecycle(database)
+        self._logs = JobLogs(database)
         self._worker = worker
         self._stop = stop
         self._command = command
@@ -80,13 +81,14 @@ class Supervisor:
             log.info("job %s: nothing to do, it is not queued any more", job_id)
             return
         folder = JobFolder.of(self._settings.jobs_dir, job.id)
-        job_log = JobLog(folder.log)
+        job_log = JobLog(self._logs, folder, job.attempt)
         log.info("job %s: attempt %d starts", job.id, job.attempt)
         try:
             job_log.write(f"attempt {job.attempt} starts on worker {self._worker}")
-            child = ChildProcess(self._command(job), self._environment(), folder.log)
+            child = ChildProcess(self._command(job), self._environment(), job_log.path)
         except OSError:
             log.exception("job %s: the runner cannot be started", job.id)
+            self._send(job_log, give_up)
             self._record_end(job, None, exit_codes.RECORDED, give_up)
             return
         with child:
@@ -95,6 +97,7 @@ class Supervisor:
                 monitor.wait_for_end()
             code = child.close()
             self._log_end(job_log, job, monitor.reason, code)
+            self._send(job_log, monitor.lease_end)
             self._record_end(job, monitor.reason, code, monitor.lease_end)
 
     def _limits(self, job: Job) -> RunLimits:
@@ -123,6 +126,13 @@ class Supervisor:
             job_log.write(text)
         except OSError:
             log.exception("job %s: its log cannot be written", job.id)
+
+    def _send(self, job_log: JobLog, until: float) -> None:
+        """Send the end of the log, before the end of the attempt is recorded and somebody looks for it."""
+        try:
+            _retry_until(job_log.send, until)
+        except OSError:
+            log.exception("the log %s cannot be read", job_log.path)
 
     def _record_end(self, job: Job, reason: StopReason | None, code: int, until: float) -> None:
         """Record how the attempt ended, unless that is recorded already or the lease was lost."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable
 from typing import Any
@@ -132,13 +131,12 @@ def delete(backend: Backend, job_id: str, owner: str) -> None:
 def log(backend: Backend, job_id: str, owner: str) -> Download:
     """The log of a job so far; empty where there is none yet."""
     job = get(backend, job_id, owner)
-    path = backend.settings.jobs_dir / job.id / "log.txt"
-    headers = {"Cache-Control": "no-store"}
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        return Download.of_file(io.BytesIO(), 0, "text/plain; charset=utf-8", None, headers)
-    return Download.of_file(file, path.stat().st_size, "text/plain; charset=utf-8", None, headers)
+    return Download(
+        lambda start, stop: backend.logs.read(job.id, start, stop),
+        backend.logs.size(job.id),
+        "text/plain; charset=utf-8",
+        headers={"Cache-Control": "no-store"},
+    )
 
 
 def _retry_in_study(backend: Backend, job: Job, owner: str, also: WithinTransaction) -> JobView:

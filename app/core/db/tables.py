@@ -11,6 +11,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
@@ -163,6 +164,17 @@ events = Table(
     Column("at", UtcDateTime, nullable=False),
     Column("type", String(20), nullable=False),
     Column("data", JSON, nullable=False),
+)
+
+job_logs = Table(
+    "job_logs",
+    metadata,
+    Column("job_id", ID, ForeignKey("jobs.id"), primary_key=True),
+    Column("start", BigInteger, primary_key=True),  # of the chunk, in bytes from the beginning of the job's log
+    Column("stop", BigInteger, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+    Column("attempt", Integer),  # that wrote it; null: not an attempt
+    Column("sent", BigInteger),  # bytes of the attempt's log up to the end of this chunk or of those sent with it
 )
 
 outbox = Table(

@@ -4,6 +4,7 @@ from app.core.jobs.events import Event, JobEvents
 from app.core.jobs.folder import JobFolder
 from app.core.jobs.job import Job, NewJob
 from app.core.jobs.lifecycle import End, Lease, Lifecycle
+from app.core.jobs.logs import JobLogs
 from app.core.jobs.points import JobPoints, PointRow
 from app.core.jobs.store import Jobs
 from app.core.jobs.studies import Studies
@@ -14,6 +15,7 @@ __all__ = [
     "Job",
     "JobEvents",
     "JobFolder",
+    "JobLogs",
     "JobPoints",
     "Jobs",
     "Lease",

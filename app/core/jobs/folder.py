@@ -1,4 +1,4 @@
-"""The paths of a job's files, for workers that write them and for the API that reads them."""
+"""The paths of a job's files on the machine of its worker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class JobFolder:
-    """The working folder of one job, which all attempts to run it share."""
+    """The working folder of one job. Attempts on the same machine share it."""
 
     path: Path
 
@@ -17,10 +17,14 @@ class JobFolder:
         """The folder of the job ``job_id``. It is not created."""
         return cls(jobs_dir / job_id)
 
-    @property
-    def log(self) -> Path:
-        """The log file, to which the workers append."""
-        return self.path / "log.txt"
+    def log(self, attempt: int) -> Path:
+        """The log file of an attempt. Number 0 is the one that attempts shared before logs were in the database."""
+        return self.path / (f"log-{attempt}.txt" if attempt else "log.txt")
+
+    def logged_attempts(self) -> list[int]:
+        """The attempts whose log files are here, in ascending order."""
+        names = [path.stem.removeprefix("log").removeprefix("-") for path in self.path.glob("log*.txt")]
+        return sorted(int(name or 0) for name in names)
 
     @property
     def state(self) -> Path:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from app.core.db.engine import Database
-from app.core.jobs import Job, JobFolder, Jobs, Lifecycle
+from app.core.jobs import Job, JobLogs, Jobs, Lifecycle
 from app.core.outbox import Outbox
 from app.core.queue import MemoryQueue
 from app.core.settings import Settings
+from tests.job_logs import log_text
 from worker.host.presence import Presence
 from worker.maintain.reaper import Reaper
 
@@ -24,7 +25,7 @@ def queue() -> MemoryQueue:
 @pytest.fixture
 def reaper(settings: Settings, database: Database, lifecycle: Lifecycle, queue: MemoryQueue, tmp_path: Path) -> Reaper:
     """The reaper."""
-    return Reaper(settings, lifecycle, Outbox(database, queue), Presence(tmp_path / "workers"))
+    return Reaper(settings, lifecycle, JobLogs(database), Outbox(database, queue), Presence(tmp_path / "workers"))
 
 
 def _round(reaper: Reaper) -> None:
@@ -39,15 +40,14 @@ def _status(jobs: Jobs, job: Job) -> str:
 
 
 def test_a_job_whose_lease_is_over_is_queued_and_sent(
-    reaper: Reaper, running: Job, jobs: Jobs, lifecycle: Lifecycle, queue: MemoryQueue, settings: Settings
+    reaper: Reaper, running: Job, jobs: Jobs, lifecycle: Lifecycle, queue: MemoryQueue, database: Database
 ) -> None:
     """In one round; its log says so."""
     lifecycle.renew(running.id, 1, -1.0)
     _round(reaper)
     assert _status(jobs, running) == "queued"
     assert running.id in queue.sent
-    log = JobFolder.of(settings.jobs_dir, running.id).log.read_text()
-    assert "attempt 1 lost its worker; the job is queued again" in log
+    assert log_text(database, running.id).endswith("attempt 1 lost its worker; the job is queued again\n")
 
 
 def test_a_running_job_is_not_recovered(reaper: Reaper, running: Job, jobs: Jobs) -> None:
@@ -72,11 +72,11 @@ def test_a_job_of_a_dead_worker_is_taken_up_at_once(reaper: Reaper, running: Job
 
 
 def test_a_lost_job_that_was_cancelled_ends(
-    reaper: Reaper, running: Job, jobs: Jobs, lifecycle: Lifecycle, settings: Settings
+    reaper: Reaper, running: Job, jobs: Jobs, lifecycle: Lifecycle, database: Database
 ) -> None:
     """Nobody runs it again."""
     lifecycle.request_cancel(running.id)
     lifecycle.renew(running.id, 1, -1.0)
     _round(reaper)
     assert _status(jobs, running) == "cancelled"
-    assert "the job is cancelled" in JobFolder.of(settings.jobs_dir, running.id).log.read_text()
+    assert "the job is cancelled" in log_text(database, running.id)

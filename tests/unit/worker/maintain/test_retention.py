@@ -13,17 +13,20 @@ import pytest
 from app.core.blobs import LocalBlobs
 from app.core.db.engine import Database
 from app.core.idempotency import IdempotencyKeys
-from app.core.jobs import End, Job, JobEvents, JobFolder, JobPoints, Jobs, Lifecycle, NewJob, PointRow, Studies
+from app.core.jobs import End, Job, JobEvents, JobFolder, JobLogs, JobPoints, Jobs, Lifecycle, NewJob, PointRow, Studies
 from app.core.jobs.studies import NewStudy
 from app.core.outbox import Outbox
 from app.core.queue import MemoryQueue
 from app.core.settings import Settings
 from app.core.states import Status
 from app.core.uploaded_files import NewUploadedFile, UploadedFile, UploadedFiles
+from tests.job_logs import log_text
 from tests.stored_blobs import unchecked
 from worker.maintain.retention import BLOB_SECONDS, SCRATCH_SECONDS, Retention
+from worker.run.job_log import JobLog
 
 LATER = timedelta(days=30)
+MINUTES = timedelta(minutes=2)
 
 
 @pytest.fixture
@@ -170,13 +173,15 @@ def test_everything_of_a_deleted_job_goes(
     lifecycle.finish(job.id, 1, End(Status.SUCCEEDED))
     folder = JobFolder.of(settings.jobs_dir, job.id)
     folder.path.mkdir(parents=True)
-    folder.log.write_text("log")
+    folder.log(1).write_text("log")
+    JobLog(JobLogs(database), folder, 1).send()
     clean()
-    assert folder.log.exists()
+    assert folder.log(1).exists()
     assert len(_digests(blobs)) == 1
     jobs.mark_deleted(job.id)
-    clean()
+    clean(MINUTES)
     assert not folder.path.exists()
+    assert log_text(database, job.id) == ""
     assert JobEvents(database).after(job.id, 0) == []
     assert JobPoints(database).of_job(job.id) == []
     assert _digests(blobs) == []
@@ -195,7 +200,7 @@ def test_a_deleted_job_under_way_is_cancelled_and_keeps_its_files_until_it_has_e
     assert held.cancel_requested
     assert folder.state.exists()
     lifecycle.finish(running.id, 1, End(Status.CANCELLED))
-    clean()
+    clean(MINUTES)
     assert not folder.path.exists()
 
 
@@ -219,18 +224,42 @@ def test_studies_expire_with_their_last_job(clean: Callable[..., None], database
     assert studies.get(waiting.id, "local") is not None
 
 
-def test_state_to_resume_from_goes_when_the_job_has_ended(
-    clean: Callable[..., None], jobs: Jobs, lifecycle: Lifecycle, running: Job, settings: Settings
+def test_folders_go_when_their_jobs_have_ended(
+    clean: Callable[..., None],
+    jobs: Jobs,
+    lifecycle: Lifecycle,
+    running: Job,
+    settings: Settings,
+    database: Database,
 ) -> None:
-    """Logs stay, and so does the state of what still runs."""
-    ended = JobFolder.of(settings.jobs_dir, _ended(jobs, lifecycle).id)
-    live = JobFolder.of(settings.jobs_dir, running.id)
+    """A moment later, since their supervisor may still write; what it had not sent of the log is sent first."""
+    ended, live = (JobFolder.of(settings.jobs_dir, job.id) for job in (_ended(jobs, lifecycle), running))
     for folder in (ended, live):
         folder.state.mkdir(parents=True)
-        folder.log.write_text("log")
+        folder.log(1).write_text("first\n")
+        JobLog(JobLogs(database), folder, 1).send()
+        with folder.log(1).open("a") as file:
+            file.write("last\n")
     clean()
-    assert [ended.state.exists(), live.state.exists()] == [False, True]
-    assert ended.log.exists()
+    assert ended.state.exists()
+    clean(MINUTES)
+    assert [ended.path.exists(), live.state.exists()] == [False, True]
+    assert log_text(database, ended.path.name) == "first\nlast\n"
+    assert log_text(database, live.path.name) == "first\n"
+
+
+def test_logs_of_an_earlier_release_are_sent_to_the_database(
+    clean: Callable[..., None], jobs: Jobs, lifecycle: Lifecycle, running: Job, settings: Settings, database: Database
+) -> None:
+    """Once, whether the job has ended or not."""
+    for job in (_ended(jobs, lifecycle), running):
+        log = JobFolder.of(settings.jobs_dir, job.id).log(0)
+        log.parent.mkdir(parents=True)
+        log.write_text("before the upgrade\n")
+        for _ in range(2):
+            clean()
+        assert not log.exists()
+        assert log_text(database, job.id) == "before the upgrade\n"
 
 
 def test_old_scratch_files_go(clean: Callable[..., None], settings: Settings) -> None:

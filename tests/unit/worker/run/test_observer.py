@@ -10,10 +10,11 @@ import pytest
 
 from app.core.blobs import open_blobs
 from app.core.db.engine import Database
-from app.core.jobs import End, Job, JobEvents, JobPoints, Jobs, Lifecycle
+from app.core.jobs import End, Job, JobEvents, JobFolder, JobLogs, JobPoints, Jobs, Lifecycle
 from app.core.settings import Settings
 from app.core.states import Status
 from cnet.errors import StoppedError
+from tests.job_logs import log_text
 from tests.stored_blobs import content
 from tests.unit.cnet.points_at_hand import a_point
 from worker.run.job_log import JobLog
@@ -33,7 +34,7 @@ def observe(database: Database, settings: Settings, stop: StopFlag) -> Callable[
 
     def make(job: Job) -> tuple[JobObserver, JobReporter]:
         reporter = JobReporter(Lifecycle(database), JobPoints(database), job, stop)
-        job_log = JobLog(settings.data_dir / "log.txt")
+        job_log = JobLog(JobLogs(database), JobFolder.of(settings.jobs_dir, job.id), job.attempt)
         return JobObserver(job, reporter, job_log, open_blobs(settings), stop), reporter
 
     return make
@@ -53,7 +54,7 @@ def _get(jobs: Jobs, job: Job) -> Job:
 
 
 def test_a_phase_is_reported_at_once_and_only_once(
-    observe: Observe, running: Job, jobs: Jobs, database: Database, settings: Settings
+    observe: Observe, running: Job, jobs: Jobs, database: Database
 ) -> None:
     """It is in the row, in the events, and in the log."""
     observer, _ = observe(running)
@@ -61,7 +62,8 @@ def test_a_phase_is_reported_at_once_and_only_once(
         observer.phase(name)
     assert _get(jobs, running).phase == "prune"
     assert _events(database, running) == [("phase", "load"), ("phase", "prune")]
-    assert [line.split(" ", 1)[1] for line in (settings.data_dir / "log.txt").read_text().splitlines()] == [
+    observer.should_stop()
+    assert [line.split(" ", 1)[1] for line in log_text(database, running.id).splitlines()] == [
         "phase load",
         "phase prune",
     ]

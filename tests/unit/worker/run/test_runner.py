@@ -17,6 +17,7 @@ from cnet.bundle import Bundle, open_bundle
 from cnet.formats.canonical_file import write_canonical
 from cnet.models.programs import read_program, write_canonical_program
 from cnet.weights import Tensor, Weights
+from tests.job_logs import log_text
 from tests.small_program import small_program
 from tests.stored_blobs import content, unchecked
 from worker.run import exit_codes
@@ -107,10 +108,8 @@ def test_a_run_that_should_stop_records_nothing(settings: Settings, database: Da
     stop.set()
     assert Runner(settings, database, job, stop).run() == exit_codes.STOPPED
     assert _get(database, job).status == "running"
-    assert (
-        "stopped; the next attempt resumes from the last saved state"
-        in JobFolder.of(settings.jobs_dir, job.id).log.read_text()
-    )
+    log = JobFolder.of(settings.jobs_dir, job.id).log(1).read_text()
+    assert "stopped; the next attempt resumes from the last saved state" in log
 
 
 def test_a_run_that_is_fenced_records_nothing(settings: Settings, database: Database, checkpoint: str) -> None:
@@ -145,7 +144,7 @@ def test_an_internal_error_is_in_the_log_and_not_in_the_answer(
     failed = _get(database, job)
     assert failed.status == "failed"
     assert str(settings.data_dir) not in (failed.error_detail or "")
-    assert "in cnet.pipeline" in JobFolder.of(settings.jobs_dir, job.id).log.read_text()
+    assert "in cnet.pipeline" in log_text(database, job.id)
 
 
 def test_an_attempt_that_does_not_hold_its_job_ends_at_once(settings: Settings, running: Job) -> None:

@@ -15,6 +15,7 @@ from app.core.jobs import End, Job, JobFolder, Jobs, Lifecycle, NewJob
 from app.core.settings import Settings
 from app.core.states import Status
 from app.core.uploaded_files import NewUploadedFile, UploadedFiles
+from tests.job_logs import log_text
 from tests.processes import processes_with, until
 from tests.stored_blobs import unchecked
 from worker.host.stop_signal import StopSignal
@@ -57,7 +58,7 @@ def meanwhile(settings: Settings, queued: Job) -> Iterator[Callable[[Callable[[]
     threads = []
 
     def start(action: Callable[[], object]) -> None:
-        log = JobFolder.of(settings.jobs_dir, queued.id).log
+        log = JobFolder.of(settings.jobs_dir, queued.id).log(1)
 
         def work() -> None:
             until(lambda: log.exists() and "\nup" in log.read_text(), what="the runner")
@@ -78,7 +79,7 @@ def _get(jobs: Jobs, job: Job) -> Job:
 
 
 def test_the_outcome_that_the_runner_recorded_is_kept(
-    run: Callable[..., None], queued: Job, jobs: Jobs, settings: Settings
+    run: Callable[..., None], queued: Job, jobs: Jobs, database: Database
 ) -> None:
     """The runner ended by itself and recorded how the job ended."""
     script = (
@@ -89,7 +90,7 @@ def test_the_outcome_that_the_runner_recorded_is_kept(
     run(queued, script)
     job = _get(jobs, queued)
     assert (job.status, job.error_code, job.attempt) == ("failed", "c", 1)
-    assert "attempt 1 starts on worker host:1:w" in JobFolder.of(settings.jobs_dir, job.id).log.read_text()
+    assert "attempt 1 starts on worker host:1:w" in log_text(database, job.id)
 
 
 @pytest.mark.parametrize(
@@ -101,14 +102,14 @@ def test_the_outcome_that_the_runner_recorded_is_kept(
     ],
 )
 def test_a_runner_that_records_no_end_was_lost(
-    run: Callable[..., None], queued: Job, jobs: Jobs, settings: Settings, script: str, words: str | None
+    run: Callable[..., None], queued: Job, jobs: Jobs, database: Database, script: str, words: str | None
 ) -> None:
     """The job is queued again at once; the second time it has failed."""
     run(queued, script)
     assert (_get(jobs, queued).status, _get(jobs, queued).lost_attempts) == ("queued", 1)
     run(queued, script)
     assert (_get(jobs, queued).status, _get(jobs, queued).error_code) == ("failed", "worker_lost")
-    assert words is None or words in JobFolder.of(settings.jobs_dir, queued.id).log.read_text()
+    assert words is None or words in log_text(database, queued.id)
 
 
 @pytest.mark.parametrize(

@@ -183,9 +183,8 @@ def test_log_is_empty_before_the_start(bench: Bench) -> None:
 def test_log_is_read_by_ranges(bench: Bench) -> None:
     """A range returns what was added since."""
     job = add_job(bench)
-    folder = bench.backend.settings.jobs_dir / job.id
-    folder.mkdir(parents=True)
-    (folder / "log.txt").write_text("first\nsecond ü\n", "utf-8")
+    for length in (6, 16):
+        bench.backend.logs.send(job.id, 1, lambda sent, length=length: "first\nsecond ü\n".encode()[sent:length])
     url = f"/v1/jobs/{job.id}/logs"
     whole = bench.client.get(url)
     assert (whole.text, whole.headers["content-type"]) == ("first\nsecond ü\n", "text/plain; charset=utf-8")
