@@ -27,6 +27,7 @@ from worker.maintain.periodic import PeriodicSteps, Step
 from worker.maintain.reaper import Reaper
 from worker.maintain.retention import Retention
 from worker.run.supervisor import Supervisor
+from worker.state import open_states
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ class Worker:
         queue = CeleryQueue(self._settings.broker)
         outbox = Outbox(database, queue)
         reaper = Reaper(self._settings, Lifecycle(database), JobLogs(database), outbox, self._presence)
-        retention = Retention(self._settings, database, open_blobs(self._settings), outbox)
+        retention = Retention(self._settings, database, open_blobs(self._settings), open_states(self._settings), outbox)
         steps = {**self._own_steps(Workers(database), queue), **reaper.steps()}
         self._periodic = [
             PeriodicSteps("reaper", steps, self._settings.reap_seconds),

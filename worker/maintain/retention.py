@@ -27,6 +27,7 @@ from app.core.settings import Settings
 from app.core.states import ACTIVE, FINAL
 from app.core.uploads import PartialFiles, Uploads
 from worker.run.job_log import JobLog
+from worker.state import JobStates
 
 #: A blob younger than this is never removed: the row that refers to it may not be committed yet.
 BLOB_SECONDS = 3600.0
@@ -44,9 +45,16 @@ class Retention:
     """Deletes old data. Every step can be interrupted and repeated; several workers may run it at once."""
 
     def __init__(
-        self, settings: Settings, database: Database, blobs: BlobStore, outbox: Outbox, clock: Clock = utc_now
+        self,
+        settings: Settings,
+        database: Database,
+        blobs: BlobStore,
+        states: JobStates,
+        outbox: Outbox,
+        clock: Clock = utc_now,
     ) -> None:
         self._settings = settings
+        self._states = states
         self._database = database
         self._blobs = blobs
         self._outbox = outbox
@@ -61,6 +69,7 @@ class Retention:
             "remove uploads": self.remove_uploads,
             "remove deleted jobs": self.remove_jobs,
             "remove folders of ended jobs": self.remove_folders,
+            "remove states of ended jobs": self.remove_states,
             "remove blobs": self.remove_blobs,
             "remove scratch files": self.remove_scratch,
             "remove old rows": self.remove_rows,
@@ -110,6 +119,12 @@ class Retention:
                 self._send_logs(folder, [0, *folder.logged_attempts()] if has_ended else [0])
             if has_ended:
                 _remove(folder.path)
+
+    def remove_states(self) -> None:
+        """Remove the states of jobs that have ended from the store that workers share."""
+        for job_id in self._states.job_ids():
+            if self._ids((jobs.c.id == job_id) & jobs.c.status.in_(FINAL)):
+                self._states.delete(job_id)
 
     def remove_blobs(self) -> None:
         """Remove blobs without a reference, unless they were stored a short time ago."""

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from app.core.blobs import BlobStore
-from app.core.blobs.references import store_with_row
+from app.core.blobs.references import BlobCheck, store_with_row
 from app.core.db.engine import TRANSIENT
 from app.core.jobs import Job, PointRow
 from cnet.results.baseline import score_text
 from cnet.results.points import BaselineResult, Point
 from worker.run.job_log import JobLog
-from worker.run.reporter import JobReporter, StopFlag
+from worker.run.reporter import JobReporter, StopFlag, retry_until_available
 
 _LOG_SECONDS = 0.5  # between two transactions with lines of the log
 
@@ -71,11 +71,11 @@ class JobObserver:
         """Record a finished point. Its bundle is stored before the row that refers to it."""
         metrics = point.to_metrics()
         layers = metrics.pop("layers")
-        store_with_row(
-            self._blobs,
-            bundle,
-            lambda blob, check: self._reporter.put_point(PointRow(point.index, metrics, layers, blob), check),
-        )
+
+        def write(blob: str, check: BlobCheck) -> None:
+            self._reporter.put_point(PointRow(point.index, metrics, layers, blob), check)
+
+        retry_until_available(lambda: store_with_row(self._blobs, bundle, write), self._stop)
         clusters = "no clusters" if point.clusters is None else f"{point.clusters} clusters"
         self._job_log.write(
             f"point {point.index}: sparsity {point.sparsity:.4f}, {clusters}: {point.bytes.total} bytes,"

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from app.core.blobs.references import BlobCheck
 from app.core.db.engine import TRANSIENT
+from app.core.errors import UnavailableError
 from app.core.jobs import End, Job, JobPoints, Lifecycle, PointRow
 from app.core.jobs.events import EventType
 from cnet.errors import StoppedError
@@ -134,7 +135,7 @@ class JobReporter:
 
 
 def retry_until_available(action: Callable[[], Result], stop: StopFlag) -> Result:
-    """The result of ``action``, which is repeated while the database does not answer.
+    """The result of ``action``, which is repeated while the database or the blob store does not answer.
 
     Raises:
         StoppedError: the run was told to end while it waited.
@@ -143,7 +144,7 @@ def retry_until_available(action: Callable[[], Result], stop: StopFlag) -> Resul
     while True:
         try:
             return action()
-        except TRANSIENT as error:
+        except (*TRANSIENT, UnavailableError) as error:
             if stop.is_set():
                 raise StoppedError from error
             stop.wait(_RETRY_SECONDS)

@@ -11,11 +11,12 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from app.core.blobs import open_blobs
 from app.core.db.engine import Database
+from app.core.errors import UnavailableError
 from app.core.jobs import End, Job, JobFolder, JobLogs, JobPoints, Lifecycle
 from app.core.launch import die_with_parent
 from app.core.settings import Settings
@@ -31,6 +32,7 @@ from worker.run.inputs import BorrowedFiles, load_inputs
 from worker.run.job_log import JobLog
 from worker.run.observer import JobObserver
 from worker.run.reporter import FencedError, JobReporter, StopFlag, retry_until_available
+from worker.state import open_states
 
 
 class Runner:
@@ -51,6 +53,7 @@ class Runner:
         self._stop = stop
         self._folder = JobFolder.of(settings.jobs_dir, job.id)
         self._job_log = JobLog(JobLogs(database), self._folder, job.attempt)
+        self._states = open_states(settings)
         self._reporter = JobReporter(Lifecycle(database), JobPoints(database), job, stop)
 
     def run(self) -> int:
@@ -65,6 +68,8 @@ class Runner:
             end = self._run_pipeline()
             retry_until_available(self._job_log.send, self._stop)  # who sees the end finds all of the log
             self._reporter.finish(end)
+            with suppress(UnavailableError):  # retention tries again
+                self._states.delete(self._job.id)
         except StoppedError:
             self._job_log.write("stopped; the next attempt resumes from the last saved state")
             return exit_codes.STOPPED
@@ -95,11 +100,13 @@ class Runner:
         observer.phase("load")
         self._folder.path.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
+            retry_until_available(lambda: self._states.restore(job.id, self._folder.state), self._stop)
             files = BorrowedFiles(blobs, stack)
             inputs = retry_until_available(
                 lambda: load_inputs(job, spec, self._database, files, self._folder.state), self._stop
             )
-            return run(spec, inputs, observer)
+            with self._states.keep(job.id, job.attempt, self._folder.state, self._job_log.write):
+                return run(spec, inputs, observer)
 
 
 def _device(spec: JobSpec, threads: int) -> str:

@@ -24,6 +24,7 @@ from tests.job_logs import log_text
 from tests.stored_blobs import unchecked
 from worker.maintain.retention import BLOB_SECONDS, SCRATCH_SECONDS, Retention
 from worker.run.job_log import JobLog
+from worker.state.states import FolderStates
 
 LATER = timedelta(days=30)
 MINUTES = timedelta(minutes=2)
@@ -41,7 +42,7 @@ def clean(settings: Settings, database: Database, blobs: LocalBlobs) -> Callable
 
     def run(later: timedelta = timedelta()) -> None:
         outbox = Outbox(database, MemoryQueue())
-        retention = Retention(settings, database, blobs, outbox, lambda: datetime.now(UTC) + later)
+        retention = Retention(settings, database, blobs, FolderStates(), outbox, lambda: datetime.now(UTC) + later)
         for step in retention.steps().values():
             step()
 
