@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from cnet.reconstruction import Scales
 from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
 
@@ -84,9 +85,11 @@ def copy_mask(mask: npt.NDArray[np.bool_], copies: tuple[EqualTensor, ...]) -> n
 def copy_symbols(symbols: Symbols, copies: tuple[EqualTensor, ...]) -> Symbols:
     """The symbols of w_net in which each copy has those of its source.
 
-    Symbols whose values depend on their positions (a dither, factors of rows) are returned as they are.
+    Symbols whose values depend on their positions in another way than by a factor of each tensor are returned as they
+    are: they have a dither, or factors of rows.
     """
-    if not copies or symbols.reconstruction is not None:
+    scales = symbols.reconstruction
+    if not copies or not (scales is None or (isinstance(scales, Scales) and _are_of_tensors(scales, copies))):
         return symbols
     kept = symbols.centroids if symbols.labels is None else symbols.labels
     values = np.zeros(symbols.weights, kept.dtype)
@@ -96,7 +99,25 @@ def copy_symbols(symbols: Symbols, copies: tuple[EqualTensor, ...]) -> Symbols:
     keep = copy_mask(symbols.keep, copies)
     if symbols.labels is None:
         return replace(symbols, keep=keep, centroids=values[keep])
-    return replace(symbols, keep=keep, labels=values[keep])
+    used, labels = np.unique(values[keep], return_inverse=True)
+    narrow = labels.astype(np.uint8) if len(used) <= 256 else labels.astype(np.uint16)
+    return Symbols(keep, narrow, symbols.centroids[used], scales and copy_factors(scales, copies))
+
+
+def copy_factors(scales: Scales, copies: tuple[EqualTensor, ...]) -> Scales:
+    """Factors of tensors, in which each copy has that of its source."""
+    starts = (np.cumsum(scales.sizes) - scales.sizes).tolist()
+    factors = scales.factors.copy()
+    for copy in copies:
+        factors[starts.index(copy.part.start)] = factors[starts.index(copy.source.start)]
+    return replace(scales, factors=factors)
+
+
+def _are_of_tensors(scales: Scales, copies: tuple[EqualTensor, ...]) -> bool:
+    """Whether each copy has one factor, and not one for each of its rows."""
+    starts = np.cumsum(scales.sizes) - scales.sizes
+    sizes = dict(zip(starts.tolist(), scales.sizes.tolist(), strict=True))
+    return all(sizes.get(copy.part.start) == copy.part.stop - copy.part.start for copy in copies)
 
 
 def _compare(tensor: Tensor, part: slice, other: Tensor, source: slice) -> EqualTensor | None:

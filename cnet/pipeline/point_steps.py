@@ -117,6 +117,7 @@ class PointSteps(ABC, Generic[PrunedT, SymbolsT]):
             open_bundle(draft).verify()
             move_into_place(draft, context.folder.bundle(request.name))
             context.folder.drop_training(request.name)
+            context.folder.drop_labels(request.name)
             point = point_of(measured, sizes)
             context.log(f"warning: {each.code}: {each.detail}" for each in point.warnings)
             context.folder.set_record(request.name, point.to_metrics())

@@ -102,6 +102,14 @@ class RunFolder:
         """The path of a bundle that is not final."""
         return self._folder / "bundles" / f"{name}.draft"
 
+    def labels(self, name: str) -> Path:
+        """The path of labels of a network that is not in memory."""
+        return self._folder / "bundles" / f"{name}.labels.draft"
+
+    def drop_labels(self, name: str) -> None:
+        """Remove such labels, where there are any."""
+        self.labels(name).unlink(missing_ok=True)
+
     def finish(self) -> None:
         """Remove everything but records and bundles."""
         self._clear("weights", "training")

@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from cnet.coding.uniform_grid import label_integers
 from cnet.parts.capabilities import Curvature
 from cnet.quantize._magnitudes import largest_and_rms
+from cnet.quantize.grid_labels import KeptWeights, TensorGrids, WeightsInMemory, symbols_of
 from cnet.quantize.none import Unquantized
 from cnet.quantize.quantizer import QUANTIZERS, Codebook, FittedCodebook, Quantizer, ValueChunks
 from cnet.quantize.weights_alone.feedback_trellis import MAX_STEP
 from cnet.quantize.weights_alone.label_choice import FeedbackChooser
-from cnet.quantize.weights_alone.step_sizes import TensorScale, step_sizes
-from cnet.reconstruction import Scales, tensor_sizes
+from cnet.quantize.weights_alone.step_sizes import step_sizes
+from cnet.quantize.weights_alone.tensor_scales import measure_scales
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]
@@ -72,8 +72,8 @@ class Auto(Quantizer):
 
     @property
     def streams(self) -> bool:
-        """Whether all is kept bit for bit."""
-        return self.quality == "lossless"
+        """Always: weights are labelled in their order."""
+        return True
 
     def nominal_bits(self, clusters: int | None) -> float:
         """Bits of a label of normally distributed weights at the quality's signal-to-noise ratio."""
@@ -89,8 +89,8 @@ class Auto(Quantizer):
         return Unquantized().quantize(values, clusters)
 
     def fit_chunks(self, chunks: ValueChunks, clusters: int | None) -> FittedCodebook:
-        """As ``Quantizer.fit_chunks``."""
-        return Unquantized().fit_chunks(chunks, clusters) if self.streams else super().fit_chunks(chunks, clusters)
+        """As ``Quantizer.fit_chunks``, for values that are kept as they are."""
+        return Unquantized().fit_chunks(chunks, clusters)
 
     def symbols(
         self,
@@ -107,25 +107,22 @@ class Auto(Quantizer):
         """
         if self.quality == "lossless":
             return Unquantized().symbols(vector, keep, clusters, shapes, curvature)
-        shapes = list(shapes) or [(len(vector),)]
-        keep = keep & (vector != 0)
-        sizes = tensor_sizes(shapes)
-        parts = [slice(int(end - size), int(end)) for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
+        return symbols_of(self, WeightsInMemory(vector, keep), list(shapes) or [(len(vector),)])
+
+    def grids(self, weights: KeptWeights, shapes: Sequence[tuple[int, ...]]) -> TensorGrids | None:
+        """As ``LabelsInOrder.grids``; None for the quality ``lossless``."""
+        if self.quality == "lossless":
+            return None
         shapes = [shape for shape in shapes if 0 not in shape]
-        scales = [largest_and_rms(vector[part][keep[part]]) for part in parts]
-        steps = step_sizes(
-            [TensorScale(shape, rms) for shape, (_, rms) in zip(shapes, scales, strict=True)],
-            SNR_DB[self.quality] + (DEPTHWISE_DB if _has_depthwise(shapes) else 0.0) - _GAIN_DB,
-        )
+        scales = measure_scales(weights, shapes)
+        snr_db = SNR_DB[self.quality] + (DEPTHWISE_DB if _has_depthwise(shapes) else 0.0)
+        steps = step_sizes(scales, snr_db - _GAIN_DB)
+        units = np.ones(len(shapes), weights.dtype)
+        for tensor, scale in enumerate(scales):
+            if scale.largest:
+                units[tensor] = _stored_unit(steps[tensor] / 2, scale.largest, weights.dtype)
         chooser = FeedbackChooser(_MEMORY, MU[self.quality])
-        multiples, units = np.zeros(len(vector), np.int32), np.ones(len(parts), vector.dtype)
-        for tensor, (part, shape, (largest, _)) in enumerate(zip(parts, shapes, scales, strict=True)):
-            if largest:
-                units[tensor] = _stored_unit(steps[tensor] / 2, largest, vector.dtype)
-                values = (np.where(keep[part], vector[part], 0) / units[tensor]).astype(np.float32)
-                multiples[part] = chooser.multiples(shape, values, keep[part])
-        labels, used = label_integers(multiples[multiples != 0])
-        return Symbols(multiples != 0, labels, used.astype(vector.dtype), Scales(units, sizes) if len(sizes) else None)
+        return TensorGrids(units, chooser.multiples_in_order(weights, shapes, units))
 
 
 def _has_depthwise(shapes: Sequence[tuple[int, ...]]) -> bool:

@@ -66,7 +66,8 @@ class Quantizer(Part):
     The contract of every quantizer: centroids are finite, ascending and distinct, no more than the values have
     distinct ones, and each is used by some label. Labels are uint8 up to 256 centroids, uint16 beyond. The same values
     give the same codebook. A subclass implements ``quantize``, and overrides ``symbols`` where the position of a weight
-    matters. One that ``streams`` (``cnet.parts.capabilities.Streamable``) implements ``fit_chunks`` as well.
+    matters. One that ``streams`` (``cnet.parts.capabilities.Streamable``) implements ``fit_chunks`` as well, or is one
+    that labels weights in their order (``cnet.quantize.grid_labels.LabelsInOrder``).
     """
 
     #: As in ``cnet.parts.capabilities.Searchable``. Empty: a search takes the quantizer as it is.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from cnet import dtypes
 from cnet.arrays import release_pages, slices
 from cnet.bundle import Bundle
 from cnet.pipeline.point_metrics import check_decoded
+from cnet.pipeline.streaming.stored_labels import StoredSymbols
 from cnet.pipeline.streaming.symbols import StreamedSymbols
 from cnet.pipeline.streaming.vector import Float32
 from cnet.results.measures import WeightCounts
@@ -66,7 +67,7 @@ class Tally:
         return WeightCounts(self.weights, self.kept, self.weights, self.squares, populations, self.energy)
 
 
-def measure_bundle(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, dict[str, Tally]]:
+def measure_bundle(bundle: Bundle, symbols: StreamedSymbols | StoredSymbols) -> tuple[Tally, dict[str, Tally]]:
     """The whole network and each of its compressible tensors as they are read from ``bundle``.
 
     Raises:
@@ -75,11 +76,14 @@ def measure_bundle(bundle: Bundle, symbols: StreamedSymbols) -> tuple[Tally, dic
     vector, clusters = symbols.pruned.vector, symbols.clusters
     total, layers = Tally(clusters), {name: Tally(clusters) for name in vector.weights.compressible}
     rows = zip(vector.read(_tensor_slices(vector.weights)), symbols.read(_tensor_slices(vector.weights)), strict=True)
+    first = 0
     for name, layer in layers.items():
         dtype, _ = bundle.described(name)
         for chunk in bundle.chunks(name):
             original, part = next(rows)
-            check_decoded(name, chunk, dtypes.narrow(part.vector(), dtype))
+            expected = replace(part, reconstruction=symbols.reconstruction).vector(first)
+            first += len(chunk)
+            check_decoded(name, chunk, dtypes.narrow(expected, dtype))
             decoded = np.asarray(dtypes.widen(chunk, dtype), np.float32)
             for tally in (total, layer):
                 tally.add(original, decoded, part)
@@ -92,7 +96,7 @@ def _tensor_slices(weights: Weights) -> Iterator[slice]:
         yield from slices(place.stop - place.start, start=place.start)
 
 
-def check_other_tensors(bundle: Bundle, symbols: StreamedSymbols) -> None:
+def check_other_tensors(bundle: Bundle, symbols: StreamedSymbols | StoredSymbols) -> None:
     """Check that all tensors that are not compressible come back from ``bundle``, bit for bit.
 
     Raises:

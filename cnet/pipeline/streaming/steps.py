@@ -14,14 +14,18 @@ from cnet.pipeline.network_steps import NetworkSteps
 from cnet.pipeline.point_metrics import PointRequest
 from cnet.pipeline.point_steps import PointSteps
 from cnet.pipeline.streaming.measure import check_other_tensors, measure_bundle
+from cnet.pipeline.streaming.stored_labels import StoredSymbols
 from cnet.pipeline.streaming.symbols import StreamedPruning, StreamedSymbols
 from cnet.pipeline.streaming.vector import StreamedVector
+from cnet.quantize.grid_labels import LabelsInOrder
 from cnet.results.measurements import NetworkMeasurement, TensorMeasurement
 from cnet.results.points import Point
 from cnet.weights import Weights
 
+AnySymbols = StreamedSymbols | StoredSymbols
 
-class StreamedSteps(PointSteps[StreamedPruning, StreamedSymbols]):
+
+class StreamedSteps(PointSteps[StreamedPruning, AnySymbols]):
     """The steps of a point without a data set, on weights that are read chunk by chunk.
 
     Args:
@@ -55,23 +59,29 @@ class StreamedSteps(PointSteps[StreamedPruning, StreamedSymbols]):
             signed = request.quantizer.keeps_negative_zeros
             return StreamedPruning.of(vector, context.plan.pruner, request.sparsity, negative_zeros=signed)
 
-    def quantize(self, request: PointRequest, pruned: StreamedPruning) -> StreamedSymbols:
-        """As ``PointSteps.quantize``."""
-        context = self.context
+    def quantize(self, request: PointRequest, pruned: StreamedPruning) -> AnySymbols:
+        """As ``PointSteps.quantize``; labels that depend on positions are written to a file, and read from it."""
+        context, quantizer = self.context, request.quantizer
         with context.phase("quantize", context.costs.quantize):
-            symbols = StreamedSymbols.of(pruned, request.quantizer, request.clusters)
+            shapes = [pruned.weights[name].shape for name in pruned.weights.compressible]
+            grids = quantizer.grids(pruned, shapes) if isinstance(quantizer, LabelsInOrder) else None
+            if grids is None:
+                symbols: AnySymbols = StreamedSymbols.of(pruned, quantizer, request.clusters)
+            else:
+                path = context.folder.labels(request.name)
+                symbols = StoredSymbols.of(pruned, grids, path, context.meter.within(context.costs.quantize))
             context.log(log_warnings.about_clusters(symbols, request.clusters))
         return symbols
 
     def train_centroids(
-        self, request: PointRequest, pruned: StreamedPruning, symbols: StreamedSymbols
-    ) -> tuple[Weights, StreamedSymbols]:
+        self, request: PointRequest, pruned: StreamedPruning, symbols: AnySymbols
+    ) -> tuple[Weights, AnySymbols]:
         """The same tensors and symbols: nothing is trained without a data set."""
         del request
         return pruned.weights, symbols
 
     def measure(
-        self, request: PointRequest, pruned: StreamedPruning, symbols: StreamedSymbols, draft: Path
+        self, request: PointRequest, pruned: StreamedPruning, symbols: AnySymbols, draft: Path
     ) -> NetworkMeasurement:
         """As ``PointSteps.measure``; tensors that are not compressible are compared too, unless they are rounded."""
         del pruned

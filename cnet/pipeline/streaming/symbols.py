@@ -49,6 +49,11 @@ class StreamedPruning:
         """The network before pruning."""
         return self.vector.weights
 
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        """float32, the element type of what ``read`` gives."""
+        return np.dtype(np.float32)
+
     def read(self, parts: Iterable[slice]) -> Iterator[tuple[npt.NDArray[np.bool_], Float32]]:
         """The mask, shape (slice,), and the kept values, shape (kept,), of slices that cover w_net from its start."""
         waiting: list[Float32] = []

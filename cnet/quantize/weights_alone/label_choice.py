@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from cnet.coding.rates import RateModel, Segment, choose_along_lanes, segments_of
+from cnet.quantize.grid_labels import KeptWeights
 from cnet.quantize.weights_alone.error_feedback import FeedbackFactors
 from cnet.quantize.weights_alone.feedback_trellis import MAX_STEP, FeedbackTrellis, LaneWeights
 
 Singles = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
+Shorts = npt.NDArray[np.int16]
+Bools = npt.NDArray[np.bool_]
 
 _HIGH_RATE = 4 * np.log(2) / 6  # -d(error^2) / d(bits) of a grid of step 2 at many bits
 _LANES = 1024  # that are searched together: few enough for the processor's caches
@@ -31,24 +36,38 @@ class FeedbackChooser:
     memory: int
     mu: float
 
-    def multiples(self, shape: tuple[int, ...], values: Singles, keep: npt.NDArray[np.bool_]) -> Ints:
-        """The multiples of the unit that weights become: int32, shape (weights,), 0 where not kept.
+    def multiples_in_order(
+        self, weights: KeptWeights, shapes: Sequence[tuple[int, ...]], units: npt.NDArray[np.floating]
+    ) -> Iterator[Shorts]:
+        """The multiples of their tensor's unit that weights become, part by part in the order of w_net.
 
         Args:
-            shape: of the tensor.
+            weights: to be quantized.
+            shapes: of the tensors, in the order of w_net, none of them empty.
+            units: half the distance between the points of each tensor's grid: shape (tensors,).
+        """
+        tensors = [(tensor, segment) for tensor, shape in enumerate(shapes) for segment in segments_of([shape])]
+        ends = itertools.accumulate(segment.size for _, segment in tensors)
+        places = (slice(end - segment.size, end) for end, (_, segment) in zip(ends, tensors, strict=True))
+        for (tensor, segment), (mask, kept) in zip(tensors, weights.read(places), strict=True):
+            keep = mask.copy()
+            keep[mask] = kept != 0
+            values = np.zeros(len(keep), np.float32)
+            values[mask] = kept / units[tensor]
+            yield self.multiples(segment, values, keep, feedback=len(shapes[tensor]) > 1)
+
+    def multiples(self, segment: Segment, values: Singles, keep: Bools, *, feedback: bool = True) -> Shorts:
+        """The multiples of the unit that the weights of one segment become: int16, shape (weights,), 0 where not kept.
+
+        Args:
+            segment: the segment.
             values: its weights in units of half the distance between the points of a grid: float32, shape (weights,).
             keep: which of them may be non-zero: bool, shape (weights,).
+            feedback: whether weights share inputs, so that their errors should cancel.
         """
-        found = np.zeros(len(values), np.int32)
-        for segment in segments_of([shape]):
-            part = segment.place
-            factors = FeedbackFactors.of(segment, feedback=len(shape) > 1)
-            found[part] = self._of_segment(segment, values[part], keep[part], factors)
-        return found
-
-    def _of_segment(
-        self, segment: Segment, values: Singles, keep: npt.NDArray[np.bool_], factors: FeedbackFactors
-    ) -> npt.NDArray[np.int16]:
+        if not keep.any():
+            return np.zeros(len(keep), np.int16)
+        factors = FeedbackFactors.of(segment, feedback=feedback)
         largest = min(MAX_STEP, int(np.max(np.abs(values), initial=0.0)) // 2 + 2)
         contexts = np.zeros(len(values), np.uint8)
         trellis = FeedbackTrellis(self.memory, np.float32(0), np.zeros((2, 1, largest + 1), np.float32))

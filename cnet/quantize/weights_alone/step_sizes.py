@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from cnet.quantize.weights_alone.tensor_scales import TensorScale
 
 SIZE_EXPONENT = 0.45
 """Of the step size relative to the root mean square, in the number of weights."""
@@ -23,30 +24,6 @@ ROW_EXPONENT = 0.25
 
 NOISE_OF_STEP = 1 / 12
 """Mean squared error of rounding to multiples of a step size of 1."""
-
-
-@dataclass(frozen=True)
-class TensorScale:
-    """What the step size of a tensor follows from.
-
-    Attributes:
-        shape: of the tensor.
-        rms: root mean square of its non-zero weights; 0 where it has none.
-    """
-
-    shape: tuple[int, ...]
-    rms: float
-
-    @property
-    def size(self) -> int:
-        """Number of weights."""
-        return math.prod(self.shape)
-
-    @property
-    def tolerance(self) -> float:
-        """The tensor's relative step size, up to a factor that is the same for all tensors of a network."""
-        rows = self.shape[0] if len(self.shape) > 1 else 1
-        return float(self.size**SIZE_EXPONENT * rows**ROW_EXPONENT)
 
 
 def step_sizes(scales: Sequence[TensorScale], snr_db: float) -> npt.NDArray[np.float64]:
@@ -63,7 +40,7 @@ def step_sizes(scales: Sequence[TensorScale], snr_db: float) -> npt.NDArray[np.f
     if not sizes.any():
         return np.zeros(len(scales))
     noise = 10.0 ** (-snr_db / 10)
-    relative = np.array([scale.tolerance for scale in scales])
+    relative = np.array([_tolerance(scale.shape) for scale in scales])
     ends = [0, len(scales) - 1]
     average = math.sqrt(float(np.average(relative**2, weights=sizes)))
     relative[ends] = np.minimum(relative[ends], average)
@@ -71,3 +48,9 @@ def step_sizes(scales: Sequence[TensorScale], snr_db: float) -> npt.NDArray[np.f
     rms = np.array([scale.rms for scale in scales])
     steps: npt.NDArray[np.float64] = relative / average * math.sqrt(noise / NOISE_OF_STEP) * rms
     return steps
+
+
+def _tolerance(shape: tuple[int, ...]) -> float:
+    """The relative step size of a tensor, up to a factor that is the same for all tensors of a network."""
+    rows = shape[0] if len(shape) > 1 else 1
+    return float(math.prod(shape) ** SIZE_EXPONENT * rows**ROW_EXPONENT)

@@ -35,7 +35,15 @@ def compressed(folder: Path, spec: JobSpec, *, streaming: bool, weights: Weights
 
 
 @pytest.mark.parametrize(
-    "quantize", [{"name": "kmeans", "clusters": [4, 16]}, {"name": "uniform", "bits": [3]}, {"name": "none"}]
+    "quantize",
+    [
+        {"name": "kmeans", "clusters": [4, 16]},
+        {"name": "uniform", "bits": [3]},
+        {"name": "none"},
+        {"name": "auto"},
+        {"name": "auto", "quality": "smallest"},
+        {"name": "auto", "quality": "lossless"},
+    ],
 )
 def test_points_are_those_of_a_run_in_memory(tmp_path: Path, quantize: dict[str, Any]) -> None:
     """The same numbers, and bundles that decode to the same bits; the error but for the order of a sum."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cnet.quantize.weights_alone.step_sizes import TensorScale, step_sizes
+from cnet.quantize.weights_alone.step_sizes import step_sizes
+from cnet.quantize.weights_alone.tensor_scales import TensorScale
 
 SCALES = [
     TensorScale((16, 27), 0.3),
