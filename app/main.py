@@ -19,6 +19,7 @@ from app.api.catalogue.endpoints import router as catalogue
 from app.api.checkpoints.endpoints import router as checkpoints
 from app.api.datasets.endpoints import router as datasets
 from app.api.health.endpoints import router as health
+from app.api.http.allocator import reuse_large_buffers
 from app.api.http.draining import Draining
 from app.api.http.openapi import describe
 from app.api.http.problems import handle_known, handle_validation
@@ -122,6 +123,7 @@ def check_start(backend: Backend) -> None:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     backend: Backend = app.state.backend
+    reuse_large_buffers()
     await run_in_threadpool(check_start, backend)
     removed = await run_in_threadpool(remove_abandoned_folders, backend.settings.scratch_dir)
     if removed:

@@ -24,6 +24,7 @@ from app.api.request_folder import request_folder
 from app.api.uploads import service as uploads
 from app.core.blobs.references import BlobCheck, store_with_row
 from app.core.uploaded_files import NewUploadedFile, UploadedFile, UploadedFiles
+from cnet.files import file_sha256
 
 
 class UploadQuery(BaseModel):
@@ -133,4 +134,5 @@ def _store(
         )
         return reader.files.create(new, check)
 
-    return store_with_row(backend.blobs, canonical, write)
+    digest = received.sha256 if canonical == received.path else file_sha256(canonical)
+    return store_with_row(backend.blobs, canonical, write, digest)

@@ -7,20 +7,21 @@ import codecs
 import hashlib
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anyio import CancelScope
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 
 from app.api.http.errors import BodyTimeoutError, MediaTypeError
+from app.api.http.hashed_writer import HashedWriter, write_all
 from app.api.http.multipart import FilePart
 from app.api.request_folder import require_free_space
 from app.core.errors import BadRequestError, TooLargeError
 from app.core.settings import Settings
-from cnet.files import CHUNK_BYTES
 
 _OVERHEAD = 2**16  # most bytes that a multipart form adds to its file
 
@@ -124,12 +125,13 @@ async def receive_file(request: Request, folder: Path, settings: Settings) -> Re
             part.finish()
         await upload.finish()
     finally:
-        upload.close()
+        with CancelScope(shield=True):
+            await upload.close()
     return Received(upload.path, upload.digest.hexdigest(), upload.size, part.filename if part else None)
 
 
 class _UploadFile:
-    """A file that is written and hashed in a thread, a chunk of CHUNK_BYTES at a time."""
+    """A new file that is written and hashed in a thread while its next bytes arrive."""
 
     def __init__(self, path: Path, limit: int, reserve: int) -> None:
         self.path = path
@@ -137,33 +139,29 @@ class _UploadFile:
         self.size = 0
         self._limit = limit
         self._reserve = reserve
-        self._buffer = bytearray()
         self._file = path.open("wb", buffering=0)
+        descriptor = self._file.fileno()
+        self._writer = HashedWriter(self._store, [self.digest], lambda: os.fdatasync(descriptor))
 
     async def write(self, data: bytes) -> None:
         """Append bytes. Raises TooLargeError, StorageFullError and OSError."""
         self.size += len(data)
         if self.size > self._limit:
             raise _too_large(self._limit)
-        self._buffer += data
-        if len(self._buffer) >= CHUNK_BYTES:
-            await run_in_threadpool(self._flush)
+        await self._writer.feed(data)
 
     async def finish(self) -> None:
-        """Write the bytes that are still in the buffer."""
-        await run_in_threadpool(self._flush)
+        """Write the bytes that are still in memory."""
+        await self._writer.flush()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close the file."""
+        await self._writer.close()
         self._file.close()
 
-    def _flush(self) -> None:
-        require_free_space(self.path.parent, len(self._buffer), self._reserve)
-        view = memoryview(bytes(self._buffer))
-        self._buffer.clear()
-        self.digest.update(view)
-        while view:
-            view = view[os.write(self._file.fileno(), view) :]
+    def _store(self, chunks: Sequence[bytes]) -> None:
+        require_free_space(self.path.parent, sum(map(len, chunks)), self._reserve)
+        write_all(self._file.fileno(), chunks)
 
 
 def _media_type(request: Request) -> str:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-#: Bytes that are written and hashed at once. Twice as many are in memory: these, and those that arrive meanwhile.
-BLOCK_BYTES = 4 * 2**20
+BLOCK_BYTES = 2**20
+"""Bytes that are written and hashed at once. Twice as many are in memory: these, and those that arrive meanwhile."""
+SYNC_BYTES = 64 * 2**20
+"""So many new bytes are made durable at once, in the background."""
+
+_MOST_CHUNKS = 1000  # POSIX allows 1024 in one call
 
 
 class Hash(Protocol):
     """What is used of the hashes of ``hashlib``."""
 
-    def update(self, data: memoryview, /) -> None:
+    def update(self, data: bytes, /) -> None:
         """Add bytes."""
 
     def digest(self) -> bytes:
@@ -24,45 +29,58 @@ class Hash(Protocol):
 
 
 class HashedWriter:
-    """Passes bytes to a file and to hashes, a block at a time, in order. One task may use it.
+    """Passes bytes to a file and to hashes in a thread, a block at a time and in order. One task may use it.
 
     Args:
-        write: writes a block. It is called in a thread.
+        write: writes some chunks. It is called in a thread.
         hashes: hashes of all bytes that are fed.
+        sync: waits until everything that was written is on the disk. It is called in another thread now and then, so
+            that little is left to wait for at the end; None: never.
     """
 
-    def __init__(self, write: Callable[[memoryview], None], hashes: Sequence[Hash]) -> None:
+    def __init__(
+        self, write: Callable[[Sequence[bytes]], None], hashes: Sequence[Hash], sync: Callable[[], None] | None = None
+    ) -> None:
         self.written = 0
         """How many bytes were passed to ``write`` and to the hashes."""
         self._write = write
         self._hashes = hashes
-        self._buffer = bytearray()
+        self._sync = sync
+        self._chunks: list[bytes] = []
+        self._waiting = self._synced = 0
         self._working: asyncio.Future[int] | None = None
+        self._syncing: asyncio.Future[None] | None = None
 
     async def feed(self, data: bytes) -> None:
         """Add bytes. Raises what writing an earlier block raised."""
-        self._buffer += data
-        if len(self._buffer) >= BLOCK_BYTES:
+        if data:
+            self._chunks.append(data)
+            self._waiting += len(data)
+        if self._waiting >= BLOCK_BYTES or len(self._chunks) >= _MOST_CHUNKS:
             await self._start()
 
     async def flush(self) -> None:
         """Write what was fed so far. Raises what writing raised."""
-        if self._buffer:
+        if self._chunks:
             await self._start()
         await self._settle()
 
     async def close(self) -> None:
-        """Wait for the block that is being written. What is still in memory is dropped; nothing is raised."""
-        if self._working is not None:
-            await asyncio.wait([self._working])
-            if not self._working.cancelled() and self._working.exception() is None:
-                self.written += self._working.result()
-            self._working = None
+        """Wait for the threads. What is still in memory is dropped, and nothing is raised."""
+        running = [each for each in (self._working, self._syncing) if each is not None]
+        if running:
+            await asyncio.wait(running)
+        for each in running:
+            each.exception()  # it was seen, so that asyncio does not log it
 
     async def _start(self) -> None:
         await self._settle()
-        block, self._buffer = self._buffer, bytearray()
-        self._working = asyncio.get_running_loop().run_in_executor(None, self._store, block)
+        block, self._chunks, self._waiting = self._chunks, [], 0
+        loop = asyncio.get_running_loop()
+        self._working = loop.run_in_executor(None, self._store, block)
+        idle = self._syncing is None or self._syncing.done()
+        if self._sync is not None and idle and self.written - self._synced >= SYNC_BYTES:
+            self._synced, self._syncing = self.written, loop.run_in_executor(None, self._sync)
 
     async def _settle(self) -> None:
         if self._working is not None:
@@ -70,9 +88,20 @@ class HashedWriter:
             working, self._working = self._working, None
             self.written += working.result()
 
-    def _store(self, block: bytearray) -> int:
-        with memoryview(block) as view:
-            self._write(view)
+    def _store(self, chunks: list[bytes]) -> int:
+        self._write(chunks)
+        for chunk in chunks:
             for each in self._hashes:
-                each.update(view)
-            return len(view)
+                each.update(chunk)
+        return sum(len(chunk) for chunk in chunks)
+
+
+def write_all(descriptor: int, chunks: Sequence[bytes]) -> None:
+    """Write chunks to a file, all of them. Raises OSError."""
+    for start in range(0, len(chunks), _MOST_CHUNKS):
+        part = chunks[start : start + _MOST_CHUNKS]
+        written, size = os.writev(descriptor, part), sum(len(chunk) for chunk in part)
+        if written < size:
+            rest = memoryview(b"".join(part))[written:]
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import hmac
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -15,7 +16,7 @@ from starlette.requests import Request
 
 from app.api.http.bodies import body_chunks
 from app.api.http.errors import ChecksumError
-from app.api.http.hashed_writer import HashedWriter
+from app.api.http.hashed_writer import SYNC_BYTES, HashedWriter, write_all
 from app.api.request_folder import require_free_space
 from app.api.running_hashes import RunningHashes
 from app.api.uploads.headers import Checksum
@@ -23,8 +24,6 @@ from app.core.errors import ConflictError, ServiceError, TooLargeError
 from app.core.settings import Settings
 from app.core.uploads import PartialFile, Upload, Uploads
 
-SAVE_BYTES = 64 * 2**20
-"""So many new bytes are made durable at once, in the background."""
 SAVE_SECONDS = 2.0
 """New bytes are made durable after so many seconds, however few they are."""
 TICK_SECONDS = 0.25
@@ -80,6 +79,7 @@ class Append:
         with CancelScope(shield=True):
             with contextlib.suppress(OSError, ServiceError):  # a full disk; ``receive`` has raised it already
                 await self._blocks.flush()
+            await self._blocks.close()
             if self._looking is not None:
                 await asyncio.wait([self._looking])
             stored = await run_in_threadpool(self._end)
@@ -114,9 +114,9 @@ class Append:
         await self._blocks.flush()
         self._verify()
 
-    def _write(self, block: memoryview) -> None:
-        require_free_space(self._settings.uploads_dir, len(block), self._settings.min_free_bytes)
-        self._file.write(block)
+    def _write(self, chunks: Sequence[bytes]) -> None:
+        require_free_space(self._settings.uploads_dir, sum(map(len, chunks)), self._settings.min_free_bytes)
+        write_all(self._file.descriptor, chunks)
 
     def _verify(self) -> None:
         if self._checksum is None or self._partial is None:
@@ -140,7 +140,7 @@ class Append:
         late = now - self._saved_at >= SAVE_SECONDS and self._fed > self._saved
         if late:
             await self._blocks.flush()
-        save = late or self._blocks.written - self._saved >= SAVE_BYTES
+        save = late or self._blocks.written - self._saved >= SYNC_BYTES
         if save or now - self._looked_at >= TICK_SECONDS:
             self._looked_at = now
             work = self._save if save else self._is_wanted

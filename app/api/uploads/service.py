@@ -107,6 +107,8 @@ async def append(backend: Backend, upload: Upload, offset: int, checksum: Checks
             f"upload {upload.id}: {declared} bytes from byte {offset} on exceed its size of {upload.size_bytes}. "
             "Send the bytes that it lacks alone."
         )
+    if upload.complete and offset == upload.size_bytes:
+        return upload  # there is nothing to send; its file may have become that of a blob
     claimed, file = await _claim(backend, upload, offset)
     async with Append(backend.settings, backend.uploads, backend.hashes, claimed, file, checksum) as appending:
         await appending.receive(request)

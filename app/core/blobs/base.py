@@ -49,6 +49,13 @@ class BlobStore(Protocol):
     def put_file(self, source: Path) -> str:
         """Store the content of a file as ``put`` does. The file stays, and must not change afterwards."""
 
+    def adopt(self, source: Path, digest: str) -> None:
+        """Store the content of a file whose digest the caller has computed, as ``put_file`` does.
+
+        A store on the same file system keeps the file itself, without a copy: nobody may write to it afterwards.
+        ``source`` stays where it is, as a second name of it.
+        """
+
     def read(self, digest: str, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """Yield the bytes from ``start`` to ``stop`` (exclusive; None: the end) in chunks.
 

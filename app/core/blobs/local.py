@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 from collections.abc import Iterator
@@ -24,6 +25,9 @@ from cnet.files import (
     read_chunks,
 )
 
+#: The file is on another file system, or the file system has no links, or has reached its limit.
+_NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSUPP})
+
 
 class LocalBlobs:
     """One file for each blob, in 256 folders named by the first byte of its digest."""
@@ -44,6 +48,24 @@ class LocalBlobs:
         """As ``BlobStore.put_file``."""
         with source.open("rb") as content:
             return self.put(content)
+
+    def adopt(self, source: Path, digest: str) -> None:
+        """As ``BlobStore.adopt``. Content that is there already is replaced, since it may be damaged."""
+        target = self._path(digest)
+        self.root.mkdir(parents=True, exist_ok=True)
+        draft = draft_path(self.root)
+        try:
+            os.link(source, draft)
+            os.utime(draft)
+            target.parent.mkdir(exist_ok=True)
+            draft.chmod(0o444)
+            move_into_place(draft, target)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            self.put_file(source)
+        finally:
+            draft.unlink(missing_ok=True)
 
     def read(self, digest: str, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """As ``BlobStore.read``."""

@@ -28,7 +28,9 @@ class _SweptError(Exception):
     """The blob was deleted between being stored and the transaction that refers to it."""
 
 
-def store_with_row(blobs: BlobStore, source: Path, write: Callable[[str, BlobCheck], Result]) -> Result:
+def store_with_row(
+    blobs: BlobStore, source: Path, write: Callable[[str, BlobCheck], Result], digest: str | None = None
+) -> Result:
     """Store a file as a blob, and write the row that refers to it.
 
     Args:
@@ -36,22 +38,27 @@ def store_with_row(blobs: BlobStore, source: Path, write: Callable[[str, BlobChe
         source: the file.
         write: takes the blob's digest and a check; writes the row in a transaction in which it calls the check. It is
             called again where the blob was swept in between.
+        digest: of the file where the caller has computed it; nobody may write to the file afterwards. None: the file
+            is copied.
 
     Returns:
         What ``write`` returned.
     """
     while True:
-        digest = blobs.put_file(source)
+        if digest is None:
+            stored = blobs.put_file(source)
+        else:
+            blobs.adopt(source, stored := digest)
 
-        def check(connection: Connection, digest: str = digest) -> None:
-            _lock(connection, digest)
+        def check(connection: Connection, stored: str = stored) -> None:
+            _lock(connection, stored)
             try:
-                blobs.stat(digest)
+                blobs.stat(stored)
             except NotFoundError:
                 raise _SweptError from None
 
         try:
-            return write(digest, check)
+            return write(stored, check)
         except _SweptError:
             continue
 

@@ -55,6 +55,11 @@ class S3Blobs:
         with source.open("rb") as content:
             return self._put(content)
 
+    def adopt(self, source: Path, digest: str) -> None:
+        """As ``BlobStore.adopt``."""
+        with source.open("rb") as content:
+            self._put(content, digest)
+
     def read(self, digest: str, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
         """As ``BlobStore.read``."""
         size = self.stat(digest).size
@@ -90,8 +95,9 @@ class S3Blobs:
         """As ``BlobStore.ping``."""
         self._bucket.ping()
 
-    def _put(self, content: BinaryIO) -> str:
-        digest, size = file_sha256(content), os.fstat(content.fileno()).st_size
+    def _put(self, content: BinaryIO, digest: str | None = None) -> str:
+        """Store a file. ``digest`` is its digest where the caller has computed it."""
+        digest, size = digest or file_sha256(content), os.fstat(content.fileno()).st_size
         try:
             if self.stat(digest).size == size:
                 return digest

@@ -62,10 +62,10 @@ class PartialFile:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def write(self, data: memoryview) -> None:
-        """Append bytes. Raises OSError."""
-        while data:
-            data = data[os.write(self._descriptor, data) :]
+    @property
+    def descriptor(self) -> int:
+        """Its file descriptor, at the position where writing goes on."""
+        return self._descriptor
 
     def sync(self) -> None:
         """Wait until everything that was written is on the disk."""

@@ -44,6 +44,20 @@ def test_content_of_every_size(blobs: BlobStore, tmp_path: Path, data: bytes) ->
     assert blobs.stat(digest).size == len(data)
 
 
+def test_a_file_that_is_given_away(blobs: BlobStore, tmp_path: Path) -> None:
+    """Its content is stored under its digest, also where it is there already; the file keeps its name."""
+    source = tmp_path / "source"
+    source.write_bytes(b"content")
+
+    blobs.adopt(source, DIGEST)
+    blobs.adopt(source, DIGEST)
+
+    assert content(blobs, DIGEST) == b"content" == source.read_bytes()
+    assert abs(datetime.now(UTC) - blobs.stat(DIGEST).stored_at) < MINUTE
+    source.unlink()
+    assert content(blobs, DIGEST) == b"content"
+
+
 def test_the_rest_of_a_stream_is_stored(blobs: BlobStore) -> None:
     """What was read before does not count."""
     stream = io.BytesIO(b"header content")

@@ -64,6 +64,43 @@ def test_damaged_content_is_not_lent(blobs: LocalBlobs, caplog: pytest.LogCaptur
     assert DIGEST not in caught.value.detail
 
 
+def test_a_file_that_is_given_away_is_not_copied(blobs: LocalBlobs, tmp_path: Path) -> None:
+    """The blob is the same file under a second name; it replaces a damaged one."""
+    blobs.put(io.BytesIO(b"content"))
+    (stored,) = _files(blobs)
+    stored.chmod(0o644)
+    stored.write_bytes(b"contenT")
+    source = tmp_path / "source"
+    source.write_bytes(b"content")
+
+    blobs.adopt(source, DIGEST)
+
+    assert stored.stat().st_ino == source.stat().st_ino
+    assert stored.stat().st_mode & 0o222 == 0
+    with blobs.lend(DIGEST) as path:
+        assert path.read_bytes() == b"content"
+    assert _files(blobs) == [stored]
+
+
+def test_a_file_of_another_file_system_is_copied(
+    blobs: LocalBlobs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There a file cannot have a second name."""
+    source = tmp_path / "source"
+    source.write_bytes(b"content")
+
+    def refuse(*_: object) -> NoReturn:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", refuse)
+        blobs.adopt(source, DIGEST)
+
+    (stored,) = _files(blobs)
+    assert stored.read_bytes() == b"content"
+    assert stored.stat().st_ino != source.stat().st_ino
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_full_disk_leaves_nothing(blobs: LocalBlobs, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """It raises StorageFullError, and no part of the content is left."""
