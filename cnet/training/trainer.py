@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -171,11 +172,22 @@ class Trainer(NetworkEvaluator):
         return mean_loss(network.module, split, self._evaluation_batch_size, self.observer, objective)
 
     def _remeasured(self, network: LoadedNetwork, weights: Weights, stage: TrainingStage) -> Weights:
-        """``weights`` with batch normalization measured again where the stage asks for it."""
+        """``weights`` with batch normalization measured again where the stage asks for it.
+
+        The statistics stay as they were where the new ones give a higher loss of the task on the split for choices: a
+        training set that is small, or unlike what the network was trained on, says less than they do.
+        """
         if not stage.remeasure_batch_norm:
             return weights
         network.load(weights)
-        return self._measured(network, weights)
+        measured = self._measured(network, weights)
+        if measured is weights:
+            return weights
+        before, after = (self._choice_loss(network, each, Objective(self.task)) for each in (weights, measured))
+        if math.isfinite(before) and not after <= before:
+            self.observer.log(f"{stage.name}: batch norm measured again gives a higher loss; its statistics stay")
+            return weights
+        return measured
 
     def _step_runner(self, network: LoadedNetwork, method: AppliedMethod, stage: TrainingStage) -> StepRunner:
         parameters = (*network.module.parameters(), *method.parameters())

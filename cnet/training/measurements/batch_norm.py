@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from cnet import dtypes
 from cnet.observer import Observer, check_stop
@@ -111,8 +112,8 @@ def _norm_tensors(module: nn.Module) -> Iterator[tuple[list[str], float]]:
         yield [f"{name}.{part}" for part in ("weight", "bias", "running_mean", "running_var")], child.eps
 
 
-def _norms(module: nn.Module) -> Iterator[tuple[str, nn.BatchNorm2d]]:
+def _norms(module: nn.Module) -> Iterator[tuple[str, _BatchNorm]]:
     """The batch normalizations of ``module`` that have scale, shift and statistics, with their names."""
     for name, child in module.named_modules():
-        if isinstance(child, nn.BatchNorm2d) and child.affine and child.track_running_stats:
+        if isinstance(child, _BatchNorm) and child.affine and child.track_running_stats:
             yield name, child

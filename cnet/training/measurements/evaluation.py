@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import torch
@@ -11,7 +12,8 @@ from torch import Tensor, nn
 
 from cnet.errors import TrainingError
 from cnet.observer import Observer, check_stop
-from cnet.training.batches import ordered_batches
+from cnet.training.batches import epoch_generator, ordered_batches
+from cnet.training.device import seeded_random
 from cnet.training.device_splits import DeviceSplit
 from cnet.training.objectives import Objective
 from cnet.training.tasks import Task, TaskMetric
@@ -74,7 +76,7 @@ def evaluate_network(
     totals: dict[str, Tensor] = {}
     finite = torch.ones((), dtype=torch.bool, device=split.device)
     position = 0
-    with torch.inference_mode():
+    with torch.inference_mode(), _same_draws(split):
         for inputs, targets in ordered_batches(split, batch_size):
             check_stop(observer)
             outputs = module(*inputs).float()
@@ -105,7 +107,7 @@ def network_outputs(module: nn.Module, split: DeviceSplit, batch_size: int, obse
     """
     module.eval()
     outputs = []
-    with torch.inference_mode():
+    with torch.inference_mode(), _same_draws(split):
         for inputs, _ in ordered_batches(split, batch_size):
             check_stop(observer)
             outputs.append(module(*inputs).float())
@@ -126,11 +128,16 @@ def mean_loss(
     """
     module.eval()
     loss = torch.zeros((), dtype=torch.float64, device=split.device)
-    with torch.inference_mode():
+    with torch.inference_mode(), _same_draws(split):
         for inputs, targets in ordered_batches(split, batch_size):
             check_stop(observer)
             loss += objective.loss(inputs, module(*inputs).float(), targets).double() * len(targets)
     return loss.item() / len(split)
+
+
+def _same_draws(split: DeviceSplit) -> AbstractContextManager[None]:
+    """A block in which a network that draws random numbers in evaluation too draws the same ones each time."""
+    return seeded_random(epoch_generator(0, "evaluation", 0), split.device)
 
 
 def not_finite_error() -> TrainingError:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from cnet.data import Dataset
+from cnet.data.dataset import Split
 from cnet.prune import PRUNERS
 from cnet.training.networks.loaded import LoadedNetwork
 from cnet.training.stage import TrainingStage
 from cnet.training.trainer import Trainer
 from cnet.weights import Selection, Weights
-from tests.small_training import same_bits, small_dataset, small_trainer, small_training
+from tests.small_training import Recorder, same_bits, small_dataset, small_trainer, small_training
 
 STATISTICS = ("running_mean", "running_var")
 
@@ -107,3 +111,18 @@ def test_measuring_lowers_the_loss_of_a_pruned_network() -> None:
     ]
     stale, measured = (trainer.evaluate(trainer.train(weights, stage)).loss for stage in stages)
     assert measured < stale
+
+
+def test_statistics_that_give_a_higher_loss_are_not_taken() -> None:
+    """Training images of one brightness say nothing of those that choices are made on."""
+    trainer, weights = trained()
+    train, test = trainer.dataset.train, trainer.dataset.test
+    narrow = Split({"x": np.full_like(train.input, 200)}, train.targets)
+    recorder = Recorder()
+    trainer = replace(trainer, dataset=Dataset(narrow, test, validation=test), observer=recorder)
+    stage = TrainingStage("recover", small_training(epochs=0), remeasure_batch_norm=True)
+
+    kept = trainer.train(weights, stage)
+
+    assert all(np.array_equal(one.data, other.data) for one, other in zip(kept, weights, strict=True))
+    assert any("batch norm" in line for line in recorder.lines)
