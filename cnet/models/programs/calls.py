@@ -37,9 +37,11 @@ class CallReader:
 
     @property
     def trains(self) -> bool:
-        """Whether any dropout or batch norm is in the mode of training."""
-        flags = ((call, operators.training_flag(call)) for call in self.calls)
-        return any(position is not None and call.args[position] is True for call, position in flags)
+        """Whether any dropout or batch norm is in the mode of training; where there is none, whether draws are made."""
+        flags = [(call, position) for call in self.calls if (position := operators.training_flag(call)) is not None]
+        if not flags:
+            return any(call.target in operators.DRAWS for call in self.calls)
+        return any(call.args[position] is True for call, position in flags)
 
     @property
     def is_decomposed(self) -> bool:

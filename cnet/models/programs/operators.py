@@ -100,6 +100,9 @@ FILLED = frozenset({"aten.new_empty.default"})
 
 FILLS = frozenset({"aten.bernoulli_.float", "aten.fill_.Scalar", "aten.zero_.default"})
 
+DRAWS = frozenset({"aten.bernoulli_.float", "aten.rand.default", "aten.rand_like.default"})
+"""Operators that draw random numbers in training and evaluation alike; networks use them for stochastic depth."""
+
 TRAINING_FLAG = {
     "aten.dropout.default": 2,
     "aten.dropout_.default": 2,

@@ -1,8 +1,8 @@
 """The graph of a program in training and in evaluation, whichever way it was exported.
 
 Dropout, recurrent layers and normalizations have an argument that says which of the two is meant. Draws of random
-numbers outside them (stochastic depth) become their mean in evaluation. What an export for evaluation has dropped,
-such as dropout inside attention, cannot be brought back: ``lost_in_export`` names it.
+numbers outside them (stochastic depth) become their mean in evaluation (``random_draws``). What an export for
+evaluation has dropped, such as dropout inside attention, cannot be brought back.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from cnet.models.programs import Program
 from cnet.models.programs.document import Call, Graph
 from cnet.models.programs.operators import training_flag
+from cnet.training.programs.random_draws import without_draws
 
 _ATTENTION = "aten.scaled_dot_product_attention.default"
 _ATTENTION_DROPOUT = 4
@@ -22,7 +23,8 @@ def in_mode(program: Program, *, training: bool) -> Graph:
     graph = program.graph
     if training == (program.exported_for == "training"):
         return graph
-    return graph.model_copy(update={"calls": tuple(_switched(call, training=training) for call in graph.calls)})
+    calls = graph.calls if training else without_draws(graph.calls)
+    return graph.model_copy(update={"calls": tuple(_switched(call, training=training) for call in calls)})
 
 
 def _switched(call: Call, *, training: bool) -> Call:
@@ -31,9 +33,6 @@ def _switched(call: Call, *, training: bool) -> Call:
         return _with_argument(call, position, training)
     if call.target == _ATTENTION and not training and len(call.args) > _ATTENTION_DROPOUT:
         return _with_argument(call, _ATTENTION_DROPOUT, 0.0)
-    if call.target == "aten.bernoulli_.float" and not training:
-        mean = call.args[1] if len(call.args) > 1 else 0.5
-        return call.model_copy(update={"target": "aten.fill_.Scalar", "args": (call.args[0], mean), "kwargs": {}})
     return call
 
 

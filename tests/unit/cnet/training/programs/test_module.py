@@ -167,3 +167,43 @@ def test_real_programs_compute_what_torch_computes(name: str, shift: float, scal
     with torch.no_grad():
         assert torch.equal(program(inputs), reference(inputs))
     assert set(program.state_dict()) == set(reference.state_dict())
+
+
+class Skipping(nn.Module):
+    """A residual branch that is left out for some samples in training, with the draw written in one of the ways."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.branch, self.way = nn.Linear(6, 6), way
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Six numbers for each sample, shape (n, 6)."""
+        kept, branch = 0.8, self.branch(values)
+        if not self.training:
+            return values + branch
+        draws = {
+            "bernoulli": lambda: values.new_empty((values.shape[0], 1)).bernoulli_(kept),
+            "floor of a sum": lambda: (kept + torch.rand((values.shape[0], 1))).floor_(),
+            "floor in place": lambda: torch.rand_like(branch[:, :1]).add_(kept).floor(),
+            "comparison": lambda: torch.rand((values.shape[0], 1)) < kept,
+            "other comparison": lambda: (torch.rand_like(branch[:, :1]) >= 1 - kept).to(values.dtype),
+        }
+        return values + branch / kept * draws[self.way]()
+
+
+@pytest.mark.parametrize("way", ["bernoulli", "floor of a sum", "floor in place", "comparison", "other comparison"])
+def test_stochastic_depth_is_left_out_of_evaluation(way: str, tmp_path: Path) -> None:
+    """Exported for training alone, the mean of the draw takes its place; in training it is drawn."""
+    torch.manual_seed(3)
+    case = Case(lambda: Skipping(way), lambda count: (torch.randn(count, 6),))
+    module = case.build()
+    export_plainly(module.train(), case, tmp_path / "plain.pt2")
+    archive = read_program(tmp_path / "plain.pt2")
+    program, (values,) = ProgramModule.of(archive.program, archive.weights), case.inputs(40)
+
+    with torch.no_grad():
+        found, expected, drawn = program.eval()(values), module.eval()(values), program.train()(values)
+
+    assert torch.allclose(found, expected, rtol=1e-5, atol=1e-6)
+    left_out = (drawn == values).all(1).sum().item()
+    assert 1 <= left_out <= 20
