@@ -74,12 +74,12 @@ def export_program(
     _check_examples([*inputs, *kwargs.values()])
     with _on_cpu_and_back(module):
         notes: list[str] = []
-        evaluation, dynamic = _exported(module.eval(), inputs, kwargs, notes)
-        training = _exported_for_training(module, inputs, kwargs, dynamic, notes)
+        evaluation, way = _exported(module.eval(), inputs, kwargs, notes)
+        training = _exported_for_training(module, inputs, kwargs, way, notes)
         with atomic_path(Path(path)) as draft:
             _save(evaluation, training, draft)
-            program = _proven(module.eval(), draft, inputs, kwargs, dynamic=dynamic)
-    return ExportReport(program, dynamic, tuple(notes))
+            program = _proven(module.eval(), draft, inputs, kwargs, dynamic=way.dynamic)
+    return ExportReport(program, way.dynamic, tuple(notes))
 
 
 def _on_cpu(tensor: Tensor) -> Tensor:
@@ -115,16 +115,32 @@ def _on_cpu_and_back(module: nn.Module) -> Iterator[None]:
             child.training = mode
 
 
+@dataclass(frozen=True)
+class _Way:
+    """How ``torch.export`` is asked to follow a module.
+
+    Attributes:
+        dynamic: whether the first axis is of any size.
+        strict: whether the source code is followed, for which ``len(x)`` is a symbol, and not the calls alone.
+    """
+
+    dynamic: bool
+    strict: bool = False
+
+
 def _exported(
     module: nn.Module, inputs: tuple[Tensor, ...], kwargs: dict[str, Tensor], notes: list[str]
-) -> tuple[ExportedProgram, bool]:
-    """The graph with a dynamic first axis where the module allows it, and whether it does."""
+) -> tuple[ExportedProgram, _Way]:
+    """The graph, with a dynamic first axis where the module allows it, and the way in which it was found."""
+    reasons = []
+    for way in (_Way(dynamic=True), _Way(dynamic=True, strict=True)):
+        try:
+            return _export(module, inputs, kwargs, way), way
+        except Exception as error:  # noqa: BLE001 - torch raises errors of many classes here
+            reasons.append(_first_line(error))
+    way = _Way(dynamic=False)
     try:
-        return _export(module, inputs, kwargs, dynamic=True), True
-    except Exception as error:  # noqa: BLE001 - torch raises errors of many classes here
-        reason = _first_line(error)
-    try:
-        program = _export(module, inputs, kwargs, dynamic=False)
+        program = _export(module, inputs, kwargs, way)
     except Exception as error:
         raise ProgramError(
             f"export: torch.export cannot follow the module: {_first_line(error)}. "
@@ -133,17 +149,20 @@ def _exported(
             code="program_operator",
         ) from error
     count = (*inputs, *kwargs.values())[0].shape[0]
-    notes.append(f"the program takes exactly {count} samples at once, since the module fixes the first axis: {reason}")
-    return program, False
+    notes.append(
+        f"the program takes exactly {count} samples at once, since the module fixes the first axis, for example by a "
+        f"number in place of x.shape[0]: {reasons[0]}"
+    )
+    return program, way
 
 
 def _exported_for_training(
-    module: nn.Module, inputs: tuple[Tensor, ...], kwargs: dict[str, Tensor], dynamic: bool, notes: list[str]
+    module: nn.Module, inputs: tuple[Tensor, ...], kwargs: dict[str, Tensor], way: _Way, notes: list[str]
 ) -> ExportedProgram | None:
     """The graph of the module in training, or None where it cannot be exported; buffers stay as they are."""
     buffers = {name: buffer.clone() for name, buffer in module.named_buffers()}
     try:
-        return _export(module.train(), inputs, kwargs, dynamic=dynamic)
+        return _export(module.train(), inputs, kwargs, way)
     except Exception as error:  # noqa: BLE001 - torch raises errors of many classes here
         notes.append(
             "the graph for training cannot be exported, and training goes without stochastic depth and without dropout "
@@ -156,13 +175,11 @@ def _exported_for_training(
                 buffer.copy_(buffers[name])
 
 
-def _export(
-    module: nn.Module, inputs: tuple[Tensor, ...], kwargs: dict[str, Tensor], *, dynamic: bool
-) -> ExportedProgram:
+def _export(module: nn.Module, inputs: tuple[Tensor, ...], kwargs: dict[str, Tensor], way: _Way) -> ExportedProgram:
     inputs = tuple(one.clone() for one in inputs)  # a failed export leaves its inputs marked as dynamic
     kwargs = {name: one.clone() for name, one in kwargs.items()}
     shapes: Any = None
-    if dynamic:
+    if way.dynamic:
         args = tuple({0: Dim.DYNAMIC} for _ in inputs)
         shapes = (*args, *({0: Dim.DYNAMIC} for _ in kwargs))
         if kwargs:
@@ -170,7 +187,7 @@ def _export(
             shapes = {**dict(zip(names, args, strict=True)), **{name: {0: Dim.DYNAMIC} for name in kwargs}}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return torch.export.export(module, inputs, kwargs or None, dynamic_shapes=shapes, strict=False)
+        return torch.export.export(module, inputs, kwargs or None, dynamic_shapes=shapes, strict=way.strict)
 
 
 def _parameter_names(module: nn.Module, count: int) -> list[str]:
@@ -179,7 +196,8 @@ def _parameter_names(module: nn.Module, count: int) -> list[str]:
 
 
 def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:300].rstrip(".")
+    text = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return text.partition("! For more information, run with")[0][:300].rstrip(".")
 
 
 def _save(evaluation: ExportedProgram, training: ExportedProgram | None, path: Path) -> None:

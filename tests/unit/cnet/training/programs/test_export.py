@@ -74,6 +74,32 @@ def test_a_fixed_batch_size_is_a_warning(tmp_path: Path) -> None:
     assert "exactly 4 samples" in report.warnings[0]
 
 
+class Counting(nn.Module):
+    """A module that asks Python for the number of samples, with dropout and shared weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token, self.layer, self.dropout = nn.Parameter(torch.ones(1, 3)), nn.Linear(3, 3), nn.Dropout(0.5)
+        self.again = nn.Linear(3, 3)
+        self.again.weight = self.layer.weight
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Numbers of shape (n, 6), of values of shape (n, 3)."""
+        tokens = self.token.expand(len(values), -1)
+        return torch.cat([self.dropout(self.layer(values)), self.again(tokens)], dim=1)
+
+
+def test_the_length_of_a_batch_stays_dynamic(tmp_path: Path) -> None:
+    """``len`` gives a plain number, which only following the source code keeps open."""
+    report = export_program(Counting(), torch.randn(4, 3), tmp_path / "net.pt2")
+
+    assert (report.dynamic_batch, report.warnings) == (True, ())
+    assert report.program.train_graph is not None
+    assert {row.name for row in report.program.tensors} == set(Counting().state_dict())
+    with zipfile.ZipFile(tmp_path / "net.pt2") as archive:
+        assert all(b"test_export.py" not in archive.read(name) for name in archive.namelist())
+
+
 def test_the_module_is_left_as_it_was(tmp_path: Path) -> None:
     """Mode, statistics and parameters."""
     module = ConvNormDropout()
