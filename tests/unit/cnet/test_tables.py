@@ -170,3 +170,8 @@ def test_signalling_nans_are_no_warning() -> None:
     tensor.data.view(np.uint32)[7, 7] = 0x7F800001
 
     assert reason(tensor) is None
+
+
+def test_a_tensor_of_nan_is_no_table() -> None:
+    """Weights of a training that diverged are refused by name, and not kept silently."""
+    assert reason(Tensor("odd.weight", "float32", np.full((50, 100), np.nan, np.float32))) is None
