@@ -27,6 +27,7 @@ from cnet.models.layers import (
     Shape,
 )
 from cnet.models.match import check_match, output_count
+from cnet.models.module_architecture import ModuleArchitecture
 from cnet.training.networks.builder import NetworkInput
 
 
@@ -81,6 +82,8 @@ class ArchitectureBuilder:
         if shapes is not None:
             check_match(self.architecture, self.input_shape, self.classes, shapes)
             outputs = output_count(self.architecture, self.input_shape, shapes) or self.classes
+        if isinstance(self.architecture, ModuleArchitecture):
+            return self._made(self.architecture, outputs, 0)
         with torch.device("meta"):  # no memory is written, and no initial value computed
             module = build_layer(self.architecture.layers(self.input_shape, outputs), self.input_shape)
         module.to_empty(device="cpu")
@@ -90,7 +93,13 @@ class ArchitectureBuilder:
         return module
 
     def initialize(self, module: nn.Module, seed: int) -> None:
-        """Normal convolution and linear weights with He's variance 2/fan_in, zero biases, batch-norm scales of one."""
+        """Normal convolution and linear weights with He's variance 2/fan_in, zero biases, batch-norm scales of one.
+
+        A module of a ``ModuleArchitecture`` gets the values that it is made with.
+        """
+        if isinstance(self.architecture, ModuleArchitecture):
+            module.load_state_dict(self._made(self.architecture, self.classes, seed).state_dict())
+            return
         generator = torch.Generator().manual_seed(seed)
         for child in module.modules():
             if isinstance(child, nn.Conv2d | nn.Linear):
@@ -99,6 +108,12 @@ class ArchitectureBuilder:
                     nn.init.zeros_(child.bias)
             elif isinstance(child, nn.BatchNorm2d):
                 child.reset_parameters()
+
+    def _made(self, architecture: ModuleArchitecture, outputs: int, seed: int) -> nn.Module:
+        """The module of an architecture that makes one itself."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return architecture.module(self.input_shape, outputs).float()
 
 
 @singledispatch
