@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, PlainValidator, ValidationError, field_serializer, model_validator
 
 from cnet.coding import ENCODERS, Encoder
 from cnet.documents import UserDocument
@@ -19,7 +19,7 @@ from cnet.prune import PRUNERS, Gradual, Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
 from cnet.training.config import Baseline, Recover, Training
 from cnet.training.config import Preprocess as Preprocess
-from cnet.training.tasks import TASKS
+from cnet.training.tasks import TASKS, Task
 from cnet.transform import TRANSFORMS, Transform
 from cnet.weights import Selection
 
@@ -30,6 +30,9 @@ DEFAULT_PARTS = {"method": "cnet", "prune": "magnitude", "quantize": "kmeans", "
 
 DEFAULT_QUANTIZER_ALONE = "auto"
 """The quantizer of a job without a data set, in which no training can make up for damage."""
+
+DEFAULT_TASK = "classification"
+"""The task of a program where the job names none."""
 
 DEFAULT_VALIDATION = 0.1
 """Share of the training data on which a job makes its choices, where its specification says nothing."""
@@ -83,28 +86,36 @@ class Compressible(UserDocument):
         return Selection(self.include, self.exclude)
 
 
+def _checked_output(value: Any) -> int | str | None:
+    """The number or name of an output. Raises ValueError."""
+    if value is None or (type(value) is int and 0 <= value < 2**31) or (type(value) is str and value):
+        return value
+    raise ValueError("Input should be a number from 0, or the name of an output")
+
+
+OutputChoice = Annotated[int | str | None, PlainValidator(_checked_output, json_schema_input_type=int | str | None)]
+
+
 class ProgramArchitecture(UserDocument):
     """A network of the user's own: a program, and what it is trained for."""
 
+    model_config = ConfigDict(defer_build=True)  # as of ``JobSpec``
+
     program: str = Field(min_length=1, max_length=4096, description="Id of the program.")
-    task: str = Field(
-        default="classification",
-        max_length=200,
-        description="What the network learns from the data set, and is judged by; one of `tasks` in the catalogue.",
+    task: Annotated[Task, OneOf(TASKS, bare_names=True)] = Field(
+        default_factory=lambda: TASKS.create(DEFAULT_TASK),
+        description="What the network learns from the data set, and is judged by: the name of one of `tasks` in the "
+        f"catalogue, or an object with its name and parameters. Default: {DEFAULT_TASK}.",
     )
-    output: int | None = Field(
+    output: OutputChoice = Field(
         default=None,
-        ge=0,
-        lt=2**31,
-        description="Number of the output that is used, from 0; null: the only one that fits the task.",
+        description="Number of the output that is used, from 0, or its name; null: the only one that fits the task.",
     )
 
-    @field_validator("task")
-    @classmethod
-    def _check_task(cls, name: str) -> str:
-        if name not in TASKS.names():
-            raise ValueError(f"there is no task {name!r}. Use one of: {', '.join(TASKS.names())}.")
-        return name
+    @field_serializer("task")
+    def _plain_task(self, task: Task) -> str | dict[str, Any]:
+        """The bare name of a task with default parameters, else the object."""
+        return task.name if task == TASKS.create(task.name) else task.model_dump(mode="json", by_alias=True)
 
 
 class JobSpec(UserDocument):

@@ -19,6 +19,7 @@ class CommandWithParts(TyperCommand):
         """Write the help, each option that names a part with the names it takes."""
         from cnet.data import DATASET_FORMATS, DATASETS
         from cnet.formats import FORMATS
+        from cnet.training.tasks import TASKS
 
         parts = {**dict(part_names()), "dataset": DATASETS.names()}
         for option in self.params:
@@ -26,7 +27,8 @@ class CommandWithParts(TyperCommand):
                 option.help = f"{option.help} Installed: {', '.join(parts.pop(option.name))}."
         slots = "; ".join(f"{slot}.name: {', '.join(names)}" for slot, names in parts.items())
         formats = f"checkpoints: {', '.join(FORMATS.names())}; data sets: {', '.join(DATASET_FORMATS.names())}"
-        self.epilog = f"Parts that --set names: {slots}. File formats of {formats}."
+        tasks = f"Tasks of a program, architecture.task: {', '.join(TASKS.names())}"
+        self.epilog = f"Parts that --set names: {slots}. {tasks}. File formats of {formats}."
         super().format_help(ctx, formatter)
 
 

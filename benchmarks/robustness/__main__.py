@@ -30,7 +30,7 @@ from benchmarks.robustness.counting import OUTCOMES, Counts, Part, counted, make
 from benchmarks.robustness.kinds import KINDS, write_good_files
 
 ROOT = Path(__file__).resolve().parents[2]
-_PART = 1000
+_PART = 4000
 
 
 def main() -> None:

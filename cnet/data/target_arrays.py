@@ -52,7 +52,13 @@ def read_targets(y: NamedArray, notices: list[Notice]) -> npt.NDArray[np.int64] 
             notices.append(Notice("whole_targets", detail))
         return values
     labels = y.values.reshape(-1) if y.values.shape[1:] == (1,) else y.values
-    if labels.size and (int(labels.min()) < 0 or int(labels.max()) >= MAX_CLASSES):
+    if labels.size and int(labels.min()) < 0:
+        raise DatasetError(
+            f"array {y.name}: it has the label {int(labels.min())}. Number the classes from 0, and leave out samples "
+            "without a label: no number marks what is to be ignored.",
+            code="bad_labels",
+        )
+    if labels.size and int(labels.max()) >= MAX_CLASSES:
         raise DatasetError(
             f"array {y.name}: its labels are {int(labels.min())} to {int(labels.max())}. "
             f"Number the classes from 0, fewer than {MAX_CLASSES} of them.",

@@ -159,9 +159,9 @@ class OneOf:
     others: tuple[type[BaseModel], ...] = ()
     bare_names: bool = False
 
-    def document(self, tag: str) -> type[BaseModel]:
-        """The class of a branch of the union. Raises SpecError where there is none."""
-        return self._by_field.get(tag) or self.registry.get(tag)
+    def document(self, tag: str) -> type[BaseModel] | None:
+        """The class of a branch of the union; None where the branch is no document, but a name."""
+        return None if tag in (_BARE_NAME, _UNKNOWN) else self._by_field.get(tag) or self.registry.get(tag)
 
     @property
     def _by_field(self) -> dict[str, type[BaseModel]]:
@@ -200,7 +200,8 @@ class OneOf:
         return part
 
     def _refuse(self, value: dict[str, Any]) -> NoReturn:
-        raise ValueError(f"there is no {value['name']!r}. Use one of: {', '.join(map(repr, self.registry.names()))}.")
+        known = ", ".join(map(repr, self.registry.names()))
+        raise ValueError(f"there is no {self.registry.kind} {str(value['name'])[:60]!r}. Use one of: {known}.")
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """The JSON Schema of the union, a plain ``oneOf``."""

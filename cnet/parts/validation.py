@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from cnet.errors import Issue
 from cnet.parts.registry import OneOf, Registry
@@ -89,9 +91,8 @@ def part_of_fields(
 
 
 def _location(loc: tuple[int | str, ...], document: type[BaseModel]) -> tuple[int | str, ...]:
-    """The location without the name of the part, which pydantic adds and no user writes."""
-    in_part = len(loc) > 1 and isinstance(loc[0], str) and _registry_of(document, loc[0]) and isinstance(loc[1], str)
-    return (loc[0], *loc[2:]) if in_part else loc
+    """The location without the names of the parts on the way, which pydantic adds and no user writes."""
+    return tuple(step.name for step in _steps(loc, document) if not step.is_branch)
 
 
 def _words(row: Mapping[str, Any], document: type[BaseModel]) -> str:
@@ -134,16 +135,38 @@ def _unknown_field(loc: Sequence[int | str], document: type[BaseModel]) -> str:
 def _model_at(loc: Sequence[int | str], document: type[BaseModel]) -> type[BaseModel] | None:
     """The model whose fields stand at pydantic's location ``loc``, or None where there is no model."""
     model: type[BaseModel] | None = document
-    parts: OneOf | None = None
-    for step in loc:
-        if parts is not None:
-            model, parts = parts.document(str(step)), None
-        elif model is None:
-            return None
-        else:
-            annotation = _annotation(model, step)
-            model, parts = _model_in(annotation), _choice(annotation)
+    for step in _steps(loc, document):
+        model = step.model
     return model
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One element of a location.
+
+    Attributes:
+        name: the field, the position in a list, or the branch of a union of parts.
+        is_branch: whether it is such a branch.
+        model: the document that it leads to; None for another value.
+    """
+
+    name: int | str
+    is_branch: bool
+    model: type[BaseModel] | None
+
+
+def _steps(loc: Sequence[int | str], document: type[BaseModel]) -> Iterator[_Step]:
+    """The elements of pydantic's location ``loc``, from the outermost document inwards."""
+    model: type[BaseModel] | None = document
+    parts: OneOf | None = None
+    for name in loc:
+        is_branch = parts is not None
+        if parts is not None:
+            model, parts = parts.document(str(name)), None
+        elif model is not None:
+            annotation = _annotation(model, name)
+            model, parts = _model_in(annotation), _choice(annotation)
+        yield _Step(name, is_branch, model)
 
 
 def _registry_of(model: type[BaseModel], field: str) -> Registry[Any] | None:
@@ -152,8 +175,14 @@ def _registry_of(model: type[BaseModel], field: str) -> Registry[Any] | None:
 
 def _annotation(model: type[BaseModel], field: int | str) -> Any:
     """The annotation of a field by its name in JSON; None where there is no such field."""
-    found = (info.annotation for name, info in model.model_fields.items() if field in (name, info.alias))
-    return next(found, None)
+    found = (info for name, info in model.model_fields.items() if field in (name, info.alias))
+    return next(map(_whole_annotation, found), None)
+
+
+def _whole_annotation(info: FieldInfo) -> Any:
+    """The annotation of a field, with the ``OneOf`` that pydantic keeps beside it where it stands outermost."""
+    choice = next((each for each in info.metadata if isinstance(each, OneOf)), None)
+    return info.annotation if choice is None else Annotated[info.annotation, choice]
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

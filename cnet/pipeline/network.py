@@ -25,7 +25,6 @@ from cnet.results.measurements import Scores
 from cnet.spec import Preprocess, ProgramArchitecture
 from cnet.symbols import Symbols
 from cnet.training.stage import Distillation, GradualPruning, TrainingStage
-from cnet.training.tasks import TASKS
 from cnet.weights import Selection, Weights
 
 if TYPE_CHECKING:
@@ -237,5 +236,4 @@ def _trainer(
         return Trainer(architecture, dataset, plan.finetune, preprocess, selection, observer)
     number = choose_output(program.program.outputs, choice.output)
     network = ProgramBuilder(program, number, choose_device(plan.finetune.device))
-    task = TASKS.create(choice.task)
-    return Trainer(network, dataset, plan.finetune, preprocess, selection, observer, task=task)
+    return Trainer(network, dataset, plan.finetune, preprocess, selection, observer, task=choice.task)

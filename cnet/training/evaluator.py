@@ -25,6 +25,7 @@ from cnet.training.networks.builder import NetworkBuilder, Shape
 from cnet.training.networks.loaded import LoadedNetwork, build_for
 from cnet.training.tasks import Task
 from cnet.training.tasks.classification import Classification
+from cnet.training.tasks.targets import Targets
 from cnet.weights import Selection, Weights
 
 
@@ -63,7 +64,7 @@ class NetworkEvaluator:
             ArchitectureMismatchError, DatasetError: they do not; both are stated.
         """
         check_inputs(self.network, self.dataset)
-        self.task.check(self.dataset, self.network.output_shape)
+        self.task.check(Targets.of(self.dataset), self.network.output_shape)
         self.network.build(shapes)
 
     def evaluate(self, weights: Weights, split: str = "test") -> Evaluation:

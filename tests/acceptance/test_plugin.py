@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import numpy as np
 import pytest
+import torch
 
 import cnet
 from tests.acceptance.service import Up, environment
@@ -26,6 +27,7 @@ PARTS = {
     "quantizers": "two_values",
     "encoders": "plain_bytes",
     "architectures": "one_layer",
+    "tasks": "huber",
     "datasets": "stripes",
     "formats": "lines",
     "dataset_formats": "json_images",
@@ -123,6 +125,45 @@ def test_a_job_uses_all_plug_in_parts(installation: Installation, checkpoint: Pa
     values = np.array(json.loads(installation.run("-c", decode)))
     assert values.reshape(-1)[:8].tolist() == [0.0] * 8
     assert set(np.abs(values.reshape(-1)[8:])) == {0.5}
+
+
+def test_a_network_that_does_not_export_is_trained(installation: Installation, tmp_path: Path) -> None:
+    """From scratch and from a checkpoint; the decoded model loads strictly into the module."""
+    spec = {**SPEC, "architecture": "early_exit", "prune": {"name": "magnitude", "sparsity": 0.5}}
+    del spec["transform"], spec["method"], spec["quantize"], spec["encode"]
+    saved, bundle = tmp_path / "early_exit.pth", tmp_path / "model.npz"
+    module = "from all_kinds.networks import EarlyExitNetwork; module = EarlyExitNetwork(16, 2)"
+    installation.run("-c", f"import torch; {module}; torch.save(module.state_dict(), {str(saved)!r})")
+    with installation.service.client() as client:
+        for checkpoint in (None, client.upload_checkpoint(saved)["id"]):
+            job = client.wait(client.submit({**spec, "checkpoint": checkpoint})["id"], timeout=120.0)
+            assert job["status"] == "succeeded", job["error"]
+            [point] = client.results(job["id"])["points"]
+            assert point["accuracy"] > 90
+        client.download(job["id"], bundle)
+
+    load = f"module.load_state_dict(cnet.open_bundle({str(bundle)!r}).state_dict())"
+    assert "All keys matched" in installation.run("-c", f"import cnet; {module}; print({load})")
+
+
+def test_the_task_of_a_plug_in_is_checked_before_a_job(installation: Installation, tmp_path: Path) -> None:
+    """With its parameters, and against the targets of the data set, which the refusal states."""
+    network, path = torch.nn.Linear(3, 2), tmp_path / "network.pt2"
+    cnet.export_program(network, torch.zeros(2, 3), path)
+    with installation.service.client() as client:
+        program = client.upload_program(path)["id"]
+        answers = []
+        for numbers, delta in ((2, 0.5), (5, 0.5), (2, -1)):
+            data = tmp_path / f"{numbers}.npz"
+            np.savez(data, x=np.zeros((20, 3), np.float32), y=np.ones((20, numbers), np.float32) / 2)
+            task = {"name": "huber", "delta": delta}
+            spec = {"architecture": {"program": program, "task": task}, "dataset": client.upload_dataset(data)["id"]}
+            answers.append(httpx2.post(f"{installation.service.url}/v1/jobs:validate", json=spec))
+
+    assert [answer.status_code for answer in answers] == [200, 422, 422]
+    assert answers[1].json()["code"] == "bad_labels"
+    assert "(5,)" in answers[1].json()["detail"]
+    assert answers[2].json()["errors"][0]["loc"] == ["architecture", "task", "delta"]
 
 
 def test_a_data_set_of_the_plug_ins_format_is_read(installation: Installation, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from cnet.errors import DatasetError, ProgramError
 from cnet.models.programs import ProgramInput, ProgramManifest, ProgramOutput, TensorType, match_names
 from cnet.models.programs.outputs import choose_output
 from cnet.spec import ProgramArchitecture
+from cnet.training.tasks.targets import Targets
 
 _FLOATS = ("float", "bfloat")
 _EXPORT_AGAIN = "Export it with two or more example samples, as cnet.export_program does."
@@ -59,7 +60,7 @@ def check_dataset(program: ProgramManifest, choice: ProgramArchitecture, dataset
             code="program_shape",
         )
     _check_inputs(program, dataset)
-    _check_targets(choice.task, chosen_output(program, choice), dataset)
+    choice.task.check(_targets(dataset), chosen_output(program, choice).shape)
 
 
 def chosen_output(program: ProgramManifest, choice: ProgramArchitecture) -> ProgramOutput:
@@ -105,50 +106,12 @@ def _takes(
     return (floats or dtype == "uint8") if taken.dtype.startswith(_FLOATS) else not floats
 
 
-def _check_targets(task: str, output: ProgramOutput, dataset: DatasetFacts) -> None:
-    """Check the targets against the output. Raises DatasetError."""
-    targets, shape = dataset.targets, output.shape
-    labels = None if targets is None or targets[1].startswith(_FLOATS) else len(targets[0])
-    wrong = {
-        "classification": labels is None or len(shape) != labels + 2 or not output.dtype.startswith(_FLOATS),
-        "ctc": labels != 1 or len(shape) != 3,
-        "distill": len(shape) < 2 or shape[-1] in (0, 1),
-        "regression": targets is None or not _same(shape[1:], targets[0]),
-    }.get(task, False)  # a task of a plug-in checks the data set when the job begins
-    if wrong:
-        found = "no targets" if targets is None else f"targets {targets[1]} {_shape((None, *targets[0]))}"
-        raise DatasetError(
-            f"task {task}: the data set has {found}, the output {output.name!r} is {_typed(output)}, and this task "
-            f"needs {_NEEDS[task]}. Choose another architecture.output or task, or give other targets.",
-            code="bad_labels",
-        )
-    classes = shape[-1] if task in ("classification", "ctc") else None
-    if isinstance(classes, int) and dataset.classes is not None and dataset.classes > classes:
-        raise DatasetError(
-            f"the data set has labels up to {dataset.classes - 1}, and the output {output.name!r} has {classes} "
-            f"classes (labels 0 to {classes - 1}). Use the data set that the network was trained for.",
-            code="labels_out_of_range",
-        )
-
-
-_NEEDS = {
-    "classification": "integer labels and an output of logits, one row of classes for each label",
-    "ctc": "a row of integer labels for each sample and an output of logits for each step, (samples, steps, classes)",
-    "distill": "an output of logits, two classes or more along its last axis",
-    "regression": "one target for each number of the output",
-}
-
-
-def _same(expected: Sequence[int | str | None], found: Sequence[int]) -> bool:
-    """Whether two shapes are equal; sizes of any number fit, and sizes of 1 at the end do not count."""
-    one, other = list(expected), list(found)
-    while one and one[-1] == 1:
-        one.pop()
-    while other and other[-1] == 1:
-        other.pop()
-    return len(one) == len(other) and all(
-        not isinstance(size, int) or size == had for size, had in zip(one, other, strict=True)
-    )
+def _targets(dataset: DatasetFacts) -> Targets | None:
+    """What is known of the targets of a data set."""
+    if dataset.targets is None:
+        return None
+    shape, dtype = dataset.targets
+    return Targets(dtype, shape, dataset.classes)
 
 
 def _typed(one: ProgramInput | ProgramOutput) -> str:

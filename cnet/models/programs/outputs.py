@@ -8,29 +8,38 @@ from cnet.errors import Issue, SpecError
 from cnet.models.programs.document import ProgramOutput
 
 
-def choose_output(outputs: Sequence[ProgramOutput], number: int | None) -> int:
+def choose_output(outputs: Sequence[ProgramOutput], chosen: int | str | None) -> int:
     """The number of the output that a job uses: the one that it names, the only floating-point one, or ``logits``.
 
     Args:
         outputs: of the program.
-        number: that the job names; None where it names none.
+        chosen: the number or the name that the job gives; None where it gives none.
 
     Raises:
-        SpecError: there is no such output, or there are several.
+        SpecError: there is no such output, there are several, or it has no floating-point numbers.
     """
-    listed = ", ".join(f"{position}: {_described(one)}" for position, one in enumerate(outputs))
-    if number is not None:
-        if number < len(outputs):
-            return number
-        issue = Issue(("architecture", "output"), f"there is no output {number}; the program has {listed}")
-        raise SpecError(f"architecture.output: {issue.msg}. Give the number of one of them.", issues=(issue,))
+    listed = ", ".join(f"{position}: {_described(one)}" for position, one in enumerate(outputs)) or "none"
     floats = [position for position, one in enumerate(outputs) if one.dtype.startswith(("float", "bfloat"))]
-    logits = [position for position in floats if outputs[position].name == "logits"]
-    for found in (floats, logits):
-        if len(found) == 1:
-            return found[0]
-    issue = Issue(("architecture", "output"), f"the program has several outputs ({listed or 'none'})")
-    raise SpecError(f"architecture.output: {issue.msg}. Give the number of the one to train.", issues=(issue,))
+    if chosen is None:
+        logits = [position for position in floats if outputs[position].name == "logits"]
+        if not floats:
+            raise _refused(f"no output of the program has floating-point numbers ({listed})", "Export the logits.")
+        for found in (floats, logits):
+            if len(found) == 1:
+                return found[0]
+        raise _refused(f"the program has several outputs ({listed})", "Give number or name of the one to train.")
+    named = [position for position, one in enumerate(outputs) if chosen in (position, one.name)]
+    if len(named) != 1:
+        count = "no output" if not named else "more than one output"
+        raise _refused(f"there is {count} {chosen!r:.140}; the program has {listed}", "Give the number of one of them.")
+    if named[0] not in floats:
+        raise _refused(f"the output {_described(outputs[named[0]])} has no floating-point numbers", "Give another one.")
+    return named[0]
+
+
+def _refused(what: str, remedy: str) -> SpecError:
+    place = ("architecture", "output")
+    return SpecError(f"architecture.output: {what}. {remedy}", issues=(Issue(place, what),))
 
 
 def _described(output: ProgramOutput) -> str:

@@ -68,8 +68,8 @@ def compress(  # noqa: PLR0913 - the module, its data, and options that most cal
     data: Data | None = None,
     *,
     spec: Mapping[str, Any] | None = None,
-    task: str = "classification",
-    output: int | None = None,
+    task: str | Mapping[str, Any] = "classification",
+    output: int | str | None = None,
     example_inputs: Sequence[Tensor] | Tensor | None = None,
     out: str | Path | None = None,
     observer: RunObserver | None = None,
@@ -82,8 +82,9 @@ def compress(  # noqa: PLR0913 - the module, its data, and options that most cal
             (``{"x_train": ..., ...}``), or inputs and targets, arrays or tensors of shape (n, ...). None: the weights
             are compressed without any data.
         spec: the other fields of a job specification, such as ``{"prune": {"name": "magnitude", "sparsity": 0.9}}``.
-        task: what the module learns: ``classification``, ``regression``, ``distill`` or ``ctc``.
-        output: number of the output that is used; None: the only one that fits.
+        task: what the module learns: ``classification``, ``regression``, ``distill`` or ``ctc``; or an object with its
+            name and parameters, ``{"name": "ctc", "blank": 96}``.
+        output: number or name of the output that is used; None: the only one that fits.
         example_inputs: a tensor for each argument of ``forward``, of any shape whose first axis counts samples, two or
             more; None: the first samples of ``data``, uint8 scaled to 0..1.
         out: where to write the bundle; None: it is not kept.
@@ -108,8 +109,8 @@ def exported_job(
     data: Data | None,
     spec: Mapping[str, Any],
     *,
-    task: str,
-    output: int | None,
+    task: str | Mapping[str, Any],
+    output: int | str | None,
     example_inputs: Sequence[Tensor] | Tensor | None,
 ) -> Iterator[ExportedJob]:
     """Write a module, and its data where they are in memory, to files of a temporary folder.
@@ -133,7 +134,11 @@ def exported_job(
                 raise SpecError("example_inputs: without data they are needed. Give a batch for each input of forward.")
             example_inputs = example_inputs_of(load_dataset(dataset))
         exported = export_program(module, example_inputs, folder / "program.pt2")
-        architecture = {"program": str(folder / "program.pt2"), "task": task, "output": output}
+        architecture = {
+            "program": str(folder / "program.pt2"),
+            "task": task if isinstance(task, str) else dict(task),
+            "output": output,
+        }
         document = {**spec, "architecture": architecture, "dataset": dataset}
         yield ExportedJob(folder / "program.pt2", document, folder, exported.warnings)
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from cnet.data import Dataset
+from cnet.training.tasks.targets import Targets, described
 from cnet.training.tasks.task import (
     TASKS,
     OutputShape,
     Task,
     TaskMetric,
-    check_class_labels,
+    check_classes,
     class_rows,
-    described,
     drawn_class_loss,
     refuse,
+    shown,
     soft_divergence,
 )
 
@@ -37,15 +37,15 @@ class Classification(Task):
 
     name: Literal["classification"] = "classification"
 
-    def check(self, dataset: Dataset, output: OutputShape) -> None:
+    def check(self, targets: Targets | None, output: OutputShape) -> None:
         """As ``Task.check``: labels in the range of the classes, one for each row of logits."""
-        targets = dataset.train.targets
-        if not dataset.has_labels or targets is None or len(output) != targets.ndim + 1:
+        if targets is None or not targets.are_labels or len(output) != len(targets.shape) + 2:
             raise refuse(
                 f"task classification: the targets are {described(targets)}, and the network's output has the shape "
-                f"{output}. Give labels from 0, one for each row of logits, or take another task."
+                f"{shown(output)}. Give integer labels from 0, one for each row of logits, or choose another output or "
+                "task."
             )
-        check_class_labels(dataset, output)
+        check_classes(targets, output)
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Mean cross-entropy with the labels, in nats."""

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from cnet.data import Dataset
+from cnet.training.tasks.targets import Targets, described
 from cnet.training.tasks.task import (
     TASKS,
     OutputShape,
     Task,
     TaskMetric,
-    check_class_labels,
-    described,
+    check_classes,
     drawn_class_loss,
     refuse,
+    shown,
     soft_divergence,
 )
 
@@ -40,18 +40,22 @@ class Ctc(Task):
     name: Literal["ctc"] = "ctc"
     blank: int = Field(default=0, ge=0, lt=2**31, description="Class that stands for no label, and pads the targets.")
 
-    def check(self, dataset: Dataset, output: OutputShape) -> None:
-        """As ``Task.check``: rows of labels, no longer than the output's steps."""
-        targets = dataset.train.targets
-        steps = output[1] if len(output) == 3 else None
-        fits = dataset.has_labels and targets is not None and targets.ndim == 2 and len(output) == 3
-        if not fits or (targets is not None and isinstance(steps, int) and targets.shape[1] > steps):
+    def check(self, targets: Targets | None, output: OutputShape) -> None:
+        """As ``Task.check``: rows of labels, no longer than the output's steps, and a blank among the classes."""
+        steps, classes = output[1:] if len(output) == 3 else (None, None)
+        rows = targets is not None and targets.are_labels and len(targets.shape) == 1 and len(output) == 3
+        if targets is None or not rows or (isinstance(steps, int) and targets.shape[0] > steps):
             raise refuse(
-                f"task ctc: the targets are {described(targets)}, and the network's output has the shape {output}. "
-                "Give rows of labels padded with the blank, no longer than the steps of an output of shape "
-                "(n, steps, classes)."
+                f"task ctc: the targets are {described(targets)}, and the network's output has the shape "
+                f"{shown(output)}. Give rows of labels padded with the blank, no longer than the steps of an output of "
+                "shape (n, steps, classes), or choose another output or task."
             )
-        check_class_labels(dataset, output)
+        check_classes(targets, output)
+        if isinstance(classes, int) and self.blank >= classes:
+            raise refuse(
+                f"task ctc: the blank is class {self.blank}, and the network's output has {classes} classes (0 to "
+                f"{classes - 1}). Set architecture.task.blank to the class that stands for no label."
+            )
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Mean over the batch of each line's negative log-likelihood by its number of labels."""

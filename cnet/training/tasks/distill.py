@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from cnet.data import Dataset
+from cnet.training.tasks.targets import Targets
 from cnet.training.tasks.task import (
     TASKS,
     OutputShape,
@@ -15,6 +15,7 @@ from cnet.training.tasks.task import (
     comparison_totals,
     drawn_class_loss,
     refuse,
+    shown,
     soft_divergence,
 )
 
@@ -34,13 +35,13 @@ class DistillTask(Task):
 
     name: Literal["distill"] = "distill"
 
-    def check(self, dataset: Dataset, output: OutputShape) -> None:
+    def check(self, targets: Targets | None, output: OutputShape) -> None:
         """As ``Task.check``: the outputs are of two classes or more."""
-        del dataset
+        del targets
         if len(output) < 2 or output[-1] in (0, 1):
             raise refuse(
-                f"task distill: the network's output has the shape {output}, and logits of two classes or more are "
-                "needed along its last axis. Choose another output, or take the task regression."
+                f"task distill: the network's output has the shape {shown(output)}, and logits of two classes or more "
+                "are needed along its last axis. Choose another output, or take the task regression."
             )
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from cnet.data import Dataset
-from cnet.training.tasks.task import TASKS, OutputShape, Task, TaskMetric, described, refuse
+from cnet.training.tasks.targets import Targets, described
+from cnet.training.tasks.task import TASKS, OutputShape, Task, TaskMetric, refuse, shown
 
 if TYPE_CHECKING:
     import torch
@@ -24,10 +24,9 @@ class Regression(Task):
 
     name: Literal["regression"] = "regression"
 
-    def check(self, dataset: Dataset, output: OutputShape) -> None:
+    def check(self, targets: Targets | None, output: OutputShape) -> None:
         """As ``Task.check``: numbers of the shape of the output."""
-        targets = dataset.train.targets
-        found = None if targets is None else _without_ones(targets.shape[1:])
+        found = None if targets is None else _without_ones(targets.shape)
         expected = _without_ones(output[1:])
         fits = found is not None and len(found) == len(expected)
         if not fits or any(
@@ -35,7 +34,7 @@ class Regression(Task):
         ):
             raise refuse(
                 f"task regression: the targets are {described(targets)}, and the network's output has the shape "
-                f"{output}. Give one number for each number of the output."
+                f"{shown(output)}. Give one number for each number of the output, or choose another output or task."
             )
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:

@@ -9,13 +9,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
-from cnet.data import Dataset
 from cnet.errors import DatasetError
 from cnet.parts.registry import Part, Registry
+from cnet.training.tasks.targets import Targets
 
 if TYPE_CHECKING:
     import torch
@@ -56,8 +54,14 @@ class Task(Part):
     training_metric: ClassVar[str | None] = None
 
     @abstractmethod
-    def check(self, dataset: Dataset, output: OutputShape) -> None:
-        """Check that the targets of a data set can be learned by a network with an output of this shape.
+    def check(self, targets: Targets | None, output: OutputShape) -> None:
+        """Check that targets can be learned by a network with an output of this shape.
+
+        A job is checked when it is sent, and once more when it begins.
+
+        Args:
+            targets: what is known of those of the data set; None where it has none.
+            output: shape of the floating-point output that is used.
 
         Raises:
             DatasetError: they cannot; both are stated.
@@ -185,19 +189,18 @@ def comparison_scores(totals: Mapping[str, float], samples: int) -> dict[str, fl
     return {"kl": totals["kl"] / samples, "agreement": 100 * totals["agreement"] / samples}
 
 
-def check_class_labels(dataset: Dataset, output: OutputShape) -> None:
-    """Check that there are labels and a class for each. Raises DatasetError."""
-    for name, split in dataset.splits.items():
-        least = int(split.labels.min(initial=0))
-        if least < 0:
-            raise DatasetError(
-                f"data set: the {name} split has the label {least}. Number the classes from 0.",
-                code="labels_out_of_range",
-            )
-    classes = output[-1] if len(output) > 1 else None
-    if isinstance(classes, int) and dataset.classes > classes:
+def check_classes(targets: Targets, output: OutputShape) -> None:
+    """Check that an output of logits has a class for each label. Raises DatasetError (``labels_out_of_range``)."""
+    if targets.least < 0:
         raise DatasetError(
-            f"the data set has labels up to {dataset.classes - 1}, and the network has {classes} outputs "
+            f"the data set has the label {targets.least}. Number the classes from 0, and leave out samples without a "
+            "label.",
+            code="labels_out_of_range",
+        )
+    classes = output[-1] if len(output) > 1 else None
+    if isinstance(classes, int) and targets.classes is not None and targets.classes > classes:
+        raise DatasetError(
+            f"the data set has labels up to {targets.classes - 1}, and the network has {classes} outputs "
             f"(labels 0 to {classes - 1}). Use the data set that the network was trained for.",
             code="labels_out_of_range",
         )
@@ -208,6 +211,6 @@ def refuse(text: str) -> DatasetError:
     return DatasetError(text, code="bad_labels")
 
 
-def described(values: np.ndarray[Any, Any] | None) -> str:
-    """Element type and shape of the targets of one sample, in words."""
-    return "none" if values is None else f"{values.dtype.name} of shape {tuple(values.shape[1:])} for each sample"
+def shown(output: OutputShape) -> str:
+    """The shape of an output, in words."""
+    return f"({', '.join(str(size) if isinstance(size, int) else 'any' for size in output)})"

@@ -270,7 +270,7 @@ def test_an_architecture_may_be_named_alone() -> None:
     named = JobSpec.parse({**TRAINED, "architecture": "lenet5"})
     assert named == JobSpec.parse({**TRAINED, "architecture": {"name": "lenet5"}})
     assert _refusal({**TRAINED, "architecture": "lenet6"})[("architecture",)].startswith(
-        "there is no 'lenet6'. Use one"
+        "there is no architecture 'lenet6'. Use one"
     )
 
 

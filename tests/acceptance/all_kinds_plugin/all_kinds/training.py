@@ -1,4 +1,4 @@
-"""A training method, an architecture and a data set."""
+"""A training method, two architectures, a task and a data set."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from pydantic import Field
 
 from cnet.data import DATASETS, BuiltinDataset, Dataset
 from cnet.methods import METHODS, Method, MethodHooks, StepContext
-from cnet.models import ARCHITECTURES, Architecture
+from cnet.models import ARCHITECTURES, Architecture, ModuleArchitecture
 from cnet.models.layers import Chain, Flatten, Layer, Linear
+from cnet.training.tasks import TASKS
+from cnet.training.tasks.regression import Regression
 
 if TYPE_CHECKING:
     import torch
@@ -50,6 +52,37 @@ class OneLayer(Architecture):
     def layers(self, input_shape: tuple[int, int, int], classes: int) -> Layer:  # noqa: ARG002
         """The network."""
         return Chain.named(flatten=Flatten(), fc=Linear(classes))
+
+
+@ARCHITECTURES.register("early_exit")
+class EarlyExit(ModuleArchitecture):
+    """A network that ``torch.export`` cannot follow: its ``forward`` looks at values."""
+
+    summary: ClassVar[str] = "Two layers, the second for doubtful batches only."
+    source: ClassVar[str] = "a test"
+    name: Literal["early_exit"] = "early_exit"
+
+    def module(self, input_shape: tuple[int, int, int], outputs: int) -> torch.nn.Module:
+        """The network."""
+        from all_kinds.networks import EarlyExitNetwork
+
+        return EarlyExitNetwork(input_shape[0] * input_shape[1] * input_shape[2], outputs)
+
+
+@TASKS.register("huber")
+class Huber(Regression):
+    """Regression whose loss grows linearly where errors are large."""
+
+    summary: ClassVar[str] = "Real numbers, with Huber's loss."
+    source: ClassVar[str] = "a test"
+    name: Literal["huber"] = "huber"
+    delta: float = Field(default=1.0, gt=0.0, description="Where the loss becomes linear.")
+
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Huber's loss."""
+        from torch.nn import functional
+
+        return functional.huber_loss(outputs, targets.reshape(outputs.shape), delta=self.delta)
 
 
 @DATASETS.register("stripes")

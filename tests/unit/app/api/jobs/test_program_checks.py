@@ -79,7 +79,7 @@ def test_weights_that_do_not_fit_are_listed(bench: Bench) -> None:
     ("dataset", "code", "says"),
     [
         (small_dataset(side=9), "wrong_input_shape", ["(any, 1, 9, 9)", "(any, 1, 8, 8)"]),
-        (small_dataset(classes=12), "labels_out_of_range", ["up to 11", "10 classes"]),
+        (small_dataset(classes=12), "labels_out_of_range", ["up to 11", "10 outputs"]),
     ],
 )
 def test_a_data_set_that_does_not_fit_the_program_is_refused(
@@ -155,7 +155,9 @@ PAIR: Facts = {"a": ((4,), "float32"), "b": ((3,), "float64")}
 LABELS = ((), "int64")
 
 
-def _check(program: ProgramManifest, task: str, inputs: Facts, classes: int | None, targets: Any) -> str | None:
+def _check(
+    program: ProgramManifest, task: str | dict[str, Any], inputs: Facts, classes: int | None, targets: Any
+) -> str | None:
     """The code of the refusal; None where there is none."""
     choice = ProgramArchitecture.model_validate({"program": "prog_1", "task": task})
     try:
@@ -206,6 +208,14 @@ def test_inputs_and_targets(
     assert _check(manifest(inputs, [("y", "float32", output)]), task, data, classes, targets) == code
 
 
+def test_the_parameters_of_a_task_are_checked() -> None:
+    """The blank of a sequence recognition has to be a class of the output."""
+    program = manifest([("int64", ("s0", 9))], [("y", "float32", ("s0", 63, 97))])
+    for blank, code in ((96, None), (97, "bad_labels")):
+        task = {"name": "ctc", "blank": blank}
+        assert _check(program, task, TOKENS, 97, ((20,), "int64")) == code
+
+
 def test_dynamic_sizes_are_checked() -> None:
     """Equal symbols must be equal sizes, and lie within their ranges."""
     program = manifest([("int64", ("s0", "s1"))] * 2, [LOGITS], ranges={"s1": (2, 8)})
@@ -230,7 +240,16 @@ def test_which_output_is_used() -> None:
     assert choose([ids, hidden]) == "hidden"
     assert choose([hidden, LOGITS]) == "logits"
     assert choose([hidden, LOGITS], output=0) == "hidden"
-    for outputs, number in (([hidden, ("other", *hidden[1:])], None), ([hidden], 1), ([ids], None)):
+    assert choose([hidden, LOGITS], output="hidden") == "hidden"
+    refused: list[tuple[list[Any], int | str | None]] = [
+        ([hidden, ("other", *hidden[1:])], None),
+        ([hidden], 1),
+        ([hidden], "states"),
+        ([hidden, hidden], "hidden"),
+        ([ids, hidden], 0),
+        ([ids], None),
+    ]
+    for outputs, number in refused:
         with pytest.raises(SpecError) as caught:
             choose(outputs, output=number)
         assert caught.value.issues[0].loc == ("architecture", "output")

@@ -14,6 +14,7 @@ from cnet.data import Dataset
 from cnet.errors import DatasetError
 from cnet.training.tasks import TASKS
 from cnet.training.tasks.ctc import Ctc, edit_distance
+from cnet.training.tasks.targets import Targets
 
 
 def dataset(targets: np.ndarray | None) -> Dataset:
@@ -128,7 +129,7 @@ def test_drawn_targets_have_a_gradient(name: str) -> None:
 def test_targets_that_do_not_fit_are_refused(name: str, targets: np.ndarray | None, output: tuple[int | None]) -> None:
     """Before anything is trained; both are stated, with what to do."""
     with pytest.raises(DatasetError) as caught:
-        TASKS.create(name).check(dataset(targets), output)
+        TASKS.create(name).check(Targets.of(dataset(targets)), output)
     assert caught.value.code in ("bad_labels", "labels_out_of_range")
     assert caught.value.detail.endswith(".")
 
@@ -146,10 +147,18 @@ def test_targets_that_do_not_fit_are_refused(name: str, targets: np.ndarray | No
 )
 def test_targets_that_fit(name: str, targets: np.ndarray | None, output: tuple[int | None]) -> None:
     """No error."""
-    TASKS.create(name).check(dataset(targets), output)
+    TASKS.create(name).check(Targets.of(dataset(targets)), output)
 
 
 def test_another_blank() -> None:
     """The blank is a setting."""
     logits = 9.0 * functional.one_hot(torch.tensor([[3, 0, 0, 3]]), 4)
     assert Ctc(blank=3).totals(logits, torch.tensor([[0, 3]]))["exact"].item() == 1
+
+
+def test_a_blank_that_is_no_class_is_refused() -> None:
+    """The loss would otherwise fail in the middle of a training."""
+    targets = Targets("int64", (2,), classes=4)
+    Ctc(blank=3).check(targets, (None, 6, 4))
+    with pytest.raises(DatasetError, match="4 classes"):
+        Ctc(blank=4).check(targets, (None, 6, 4))
