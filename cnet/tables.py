@@ -142,7 +142,7 @@ class _Facts:
     def has_few_values(self) -> bool:
         """Whether there are few distinct values for the size of the tensor. Zeros alone, and NaN, say nothing."""
         few = len(self.distinct) <= min(FEW_VALUES, self.tensor.size // 4)
-        return few and any(self.distinct) and not any(value != value for value in self.distinct)
+        return few and any(self.distinct) and not np.isnan(self.distinct).any()
 
     @cached_property
     def is_integral(self) -> bool:

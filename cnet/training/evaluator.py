@@ -23,6 +23,8 @@ from cnet.training.measurements.curvature import fisher_diagonal
 from cnet.training.measurements.evaluation import Evaluation, evaluate_network, network_outputs
 from cnet.training.networks.builder import NetworkBuilder, Shape
 from cnet.training.networks.loaded import LoadedNetwork, build_for
+from cnet.training.programs.builder import ProgramBuilder
+from cnet.training.programs.trial import check_runs
 from cnet.training.tasks import Task
 from cnet.training.tasks.classification import Classification
 from cnet.training.tasks.targets import Targets
@@ -62,10 +64,13 @@ class NetworkEvaluator:
 
         Raises:
             ArchitectureMismatchError, DatasetError: they do not; both are stated.
+            ProgramError: (``program_shape``) the program cannot be run on such samples.
         """
         check_inputs(self.network, self.dataset)
         self.task.check(Targets.of(self.dataset), self.network.output_shape)
-        self.network.build(shapes)
+        module = self.network.build(shapes)
+        if isinstance(self.network, ProgramBuilder):
+            check_runs(self.network, module, self.dataset)
 
     def evaluate(self, weights: Weights, split: str = "test") -> Evaluation:
         """Scores on one split of the data set, in float32.

@@ -96,3 +96,22 @@ def test_a_batch_of_one_is_refused(tmp_path: Path) -> None:
     """The message says what to export instead."""
     with pytest.raises(ProgramError, match="two or more example samples"):
         ProgramBuilder(fixed(tmp_path, 1), 0)
+
+
+def test_a_program_that_cannot_be_run_is_refused_before_training(tmp_path: Path) -> None:
+    """Here one whose graph was changed to add numbers of other shapes."""
+    plain, program, weights = pair(tmp_path)
+    builder = program.network
+    assert isinstance(builder, ProgramBuilder)
+    shapes = {tensor.name: tensor.shape for tensor in weights}
+    program.check(shapes)
+    [linear] = [call for call in builder.stored.program.graph.calls if call.target == "aten.linear.default"]
+    broken = linear.model_copy(update={"args": (linear.args[0], linear.args[0], *linear.args[2:])})
+    calls = tuple(broken if call is linear else call for call in builder.stored.program.graph.calls)
+    graph = builder.stored.program.graph.model_copy(update={"calls": calls})
+    stored = StoredProgram(builder.stored.program.model_copy(update={"graph": graph}), builder.stored.weights)
+
+    with pytest.raises(ProgramError, match="cannot be run on samples of the shapes") as caught:
+        replace(plain, network=ProgramBuilder(stored, 0)).check(shapes)
+
+    assert caught.value.code == "program_shape"
