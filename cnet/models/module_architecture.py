@@ -77,6 +77,6 @@ class ModuleLayer(Layer):
         return (self.outputs,)
 
     def tensors(self, shape: Shape) -> Iterator[TensorShape]:
-        """Those of the module."""
+        """The tensors of the module."""
         channels, height, width = shape
         return iter(self.architecture.tensors((channels, height, width), self.outputs))

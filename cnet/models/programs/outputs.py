@@ -23,23 +23,26 @@ def choose_output(outputs: Sequence[ProgramOutput], chosen: int | str | None) ->
     if chosen is None:
         logits = [position for position in floats if outputs[position].name == "logits"]
         if not floats:
-            raise _refused(f"no output of the program has floating-point numbers ({listed})", "Export the logits.")
+            raise _refused(
+                f"no output of the program has floating-point numbers ({listed})",
+                "a program that has logits among its outputs",
+            )
         for found in (floats, logits):
             if len(found) == 1:
                 return found[0]
-        raise _refused(f"the program has several outputs ({listed})", "Give number or name of the one to train.")
+        raise _refused(f"the program has several outputs ({listed})", "number or name of the one to train")
     named = [position for position, one in enumerate(outputs) if chosen in (position, one.name)]
     if len(named) != 1:
         count = "no output" if not named else "more than one output"
-        raise _refused(f"there is {count} {chosen!r:.140}; the program has {listed}", "Give the number of one of them.")
+        raise _refused(f"there is {count} {chosen!r:.140}; the program has {listed}", "the number of one of them")
     if named[0] not in floats:
-        raise _refused(f"the output {_described(outputs[named[0]])} has no floating-point numbers", "Give another one.")
+        raise _refused(f"the output {_described(outputs[named[0]])} has no floating-point numbers", "another one")
     return named[0]
 
 
 def _refused(what: str, remedy: str) -> SpecError:
     place = ("architecture", "output")
-    return SpecError(f"architecture.output: {what}. {remedy}", issues=(Issue(place, what),))
+    return SpecError(f"architecture.output: {what}. Give {remedy}.", issues=(Issue(place, what),))
 
 
 def _described(output: ProgramOutput) -> str:

@@ -25,7 +25,7 @@ class Targets:
 
     @classmethod
     def of(cls, dataset: Dataset) -> Targets | None:
-        """Those of a data set; None where it has none."""
+        """What is known of the targets of a data set; None where it has none."""
         values = dataset.train.targets
         if values is None:
             return None
