@@ -17,6 +17,7 @@ from cnet.parts.registry import OneOf
 from cnet.parts.validation import issues_of, part_fields
 from cnet.prune import PRUNERS, Gradual, Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
+from cnet.target import Target as Target
 from cnet.training.config import Baseline, Recover, Training
 from cnet.training.config import Preprocess as Preprocess
 from cnet.training.tasks import TASKS, Task
@@ -31,41 +32,14 @@ DEFAULT_PARTS = {"method": "cnet", "prune": "magnitude", "quantize": "kmeans", "
 DEFAULT_QUANTIZER_ALONE = "auto"
 """The quantizer of a job without a data set, in which no training can make up for damage."""
 
+DEFAULT_QUALITY = "safe"
+"""The quality of that quantizer."""
+
 DEFAULT_TASK = "classification"
 """The task of a program where the job names none."""
 
 DEFAULT_VALIDATION = 0.1
 """Share of the training data on which a job makes its choices, where its specification says nothing."""
-
-
-class Target(UserDocument):
-    """What the selected point must meet; exactly one of the fields is set."""
-
-    max_accuracy_drop: float | None = Field(
-        default=None,
-        ge=0.0,
-        le=100.0,
-        description="Percentage points of accuracy below the baseline (of a task with another metric: its loss against "
-        "the baseline in its own unit); of the points that lose no more, the smallest bundle is selected.",
-    )
-    max_bytes: int | None = Field(
-        default=None,
-        ge=1,
-        description="Size of the bundle in bytes; of the points that fit, the most accurate one.",
-    )
-    min_ratio: float | None = Field(
-        default=None, gt=0.0, description="Size of the original as npz / size of the bundle; selects as max_bytes."
-    )
-
-    @model_validator(mode="after")
-    def _check_exactly_one(self) -> Self:
-        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise ValueError(
-                f"{len(given)} limits are given ({', '.join(given) or 'none'}). Give exactly one of "
-                "max_accuracy_drop, max_bytes, min_ratio."
-            )
-        return self
 
 
 class Compressible(UserDocument):
@@ -243,6 +217,23 @@ class JobSpec(UserDocument):
             raise ValueError(
                 "target.max_accuracy_drop needs a dataset to measure accuracy on. Give one, or take another target."
             )
+        if self.target is not None and self.target.compares_outputs:
+            raise ValueError(
+                "target: max_kl and min_agreement need inputs to compare outputs on. Give an architecture or a program "
+                "and a dataset, or take min_snr, which needs none."
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _check_classes(self) -> Self:
+        """Check that a target that compares classes has a task with classes."""
+        if self.target is None or not self.target.compares_outputs or self.program is None:
+            return self
+        if not self.program.task.compares_classes:
+            raise ValueError(
+                f"target: max_kl and min_agreement compare classes, which the task {self.program.task.name} does not "
+                "have. Take max_accuracy_drop, which limits the loss of the task's own metric, or min_snr."
+            )
         return self
 
     @property
@@ -283,7 +274,9 @@ class JobSpec(UserDocument):
 
     def _default_quantizer(self) -> Quantizer:
         """The quantizer of a job that names none."""
-        return QUANTIZERS.create(DEFAULT_PARTS["quantize"] if self.trains else DEFAULT_QUANTIZER_ALONE)
+        if self.trains:
+            return QUANTIZERS.create(DEFAULT_PARTS["quantize"])
+        return QUANTIZERS.create(DEFAULT_QUANTIZER_ALONE, quality=DEFAULT_QUALITY)
 
 
 def _prune_gradually(pruner: Pruner, training: Training) -> Pruner:

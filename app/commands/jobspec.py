@@ -20,15 +20,19 @@ from app.commands.options import (
     Encoder,
     MaxAccuracyDrop,
     MaxBytes,
+    MaxKl,
     Method,
+    MinAgreement,
     MinRatio,
+    MinSnr,
     Program,
+    Quality,
     Sparsity,
     SpecFile,
 )
 from app.console.output import note
 
-_TARGETS = ("max_accuracy_drop", "max_bytes", "min_ratio")
+_TARGETS = ("max_accuracy_drop", "max_bytes", "min_ratio", "max_kl", "min_agreement", "min_snr")
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,10 @@ class SpecOptions:
     max_accuracy_drop: MaxAccuracyDrop = None
     max_bytes: MaxBytes = None
     min_ratio: MinRatio = None
+    max_kl: MaxKl = None
+    min_agreement: MinAgreement = None
+    min_snr: MinSnr = None
+    quality: Quality = None
     assignments: Assignments = None
 
     def document(self, checkpoint: str | None = None) -> dict[str, Any]:
@@ -100,6 +108,7 @@ class SpecOptions:
             document["prune"] = {**_part_or_default(document, "prune"), "sparsity": list(self.sparsity)}
         if self.clusters:
             document["quantize"] = {**_part_or_default(document, "quantize"), "clusters": list(self.clusters)}
+        self._add_quality(document)
         for slot in ("encode", "method", "architecture"):
             name = getattr(self, slot)
             if name is not None:
@@ -116,6 +125,17 @@ class SpecOptions:
         target = {name: value for name in _TARGETS if (value := getattr(self, name)) is not None}
         if target:
             document["target"] = target
+
+    def _add_quality(self, document: dict[str, Any]) -> None:
+        if self.quality is None:
+            return
+        if self.clusters:
+            raise typer.BadParameter(
+                "a quality is that of a quantizer without clusters, but --clusters is given. Leave one of them out.",
+                param_hint="--quality",
+            )
+        _name_part(document, "quantize", "auto")
+        document["quantize"]["quality"] = self.quality
 
 
 def _name_part(document: dict[str, Any], slot: str, name: str) -> None:

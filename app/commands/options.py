@@ -68,6 +68,41 @@ MinRatio = Annotated[
         help="Select the most accurate bundle that is so many times smaller; searched too.",
     ),
 ]
+MaxKl = Annotated[
+    float | None,
+    typer.Option(
+        "--max-kl",
+        min=0.0,
+        metavar="NATS",
+        help="Select the smallest bundle whose outputs diverge no more from the original's; searched; needs inputs.",
+    ),
+]
+MinAgreement = Annotated[
+    float | None,
+    typer.Option(
+        "--min-agreement",
+        min=0.0,
+        max=100.0,
+        metavar="PERCENT",
+        help="Select the smallest bundle that keeps the top class of so many inputs; searched too; needs inputs.",
+    ),
+]
+MinSnr = Annotated[
+    float | None,
+    typer.Option(
+        "--min-snr",
+        metavar="DB",
+        help="Select the smallest bundle with this signal-to-noise ratio of the weights; searched; needs no inputs.",
+    ),
+]
+Quality = Annotated[
+    str | None,
+    typer.Option(
+        "--quality",
+        metavar="NAME",
+        help="How much the network may change: lossless, safe, small or smallest (quantizer auto).",
+    ),
+]
 WeightsKey = Annotated[
     str | None,
     typer.Option(

@@ -58,6 +58,14 @@ class Searchable(Protocol):
     """The fields that can be searched, the preferred one first, each with its values from fine to coarse."""
 
 
+@runtime_checkable
+class SearchedUnless(Protocol):
+    """A searchable part with fields that say in other words what its searched field says."""
+
+    searched_unless: ClassVar[frozenset[str]]
+    """Nothing is searched where one of these fields has a value."""
+
+
 @dataclass(frozen=True)
 class SearchConditions:
     """What a quantizer can take into account when it proposes itself for a search.
@@ -65,10 +73,12 @@ class SearchConditions:
     Attributes:
         context_rates: whether the job's encoder spends on each label the bits that ``cnet.coding.rates`` predicts.
         trains_centroids: whether the job trains the centroids after quantizing.
+        trains: whether the job has a data set to train on.
     """
 
     context_rates: bool
     trains_centroids: bool
+    trains: bool = True
 
 
 @runtime_checkable
@@ -112,6 +122,8 @@ def reported_settings(part: object) -> Mapping[str, float]:
 def searched_field(part: Part) -> str | None:
     """The field of ``part`` that a search chooses: the first of its ``search_grid`` that the user has not set."""
     if not isinstance(part, Searchable):
+        return None
+    if isinstance(part, SearchedUnless) and any(getattr(part, name) is not None for name in part.searched_unless):
         return None
     return next((name for name in part.search_grid if name not in part.model_fields_set), None)
 

@@ -184,7 +184,7 @@ class TrainableNetwork:
 
         Args:
             weights: of the network to evaluate.
-            original: of the network before compression, to compare the test outputs with; None: no comparison.
+            original: of the network before compression, to compare outputs with; None: no comparison.
         """
         splits = [name for name in ("test", "validation") if name in self._dataset.splits]
         references = dict.fromkeys(splits, None) | self._reference(original)
@@ -198,11 +198,12 @@ class TrainableNetwork:
         return self._trainer.evaluate(weights).scores.get("accuracy")
 
     def _reference(self, original: Weights | None) -> dict[str, Tensor]:
-        """The test outputs of the original network, computed once, where they are those of classes."""
+        """The outputs of the original network on both splits, computed once, where they are those of classes."""
         if original is None or not self._trainer.task.compares_classes:
             return {}
         if self._original_outputs is None:
-            self._original_outputs = self._trainer.outputs(original, ["test"])
+            splits = [name for name in ("test", "validation") if name in self._dataset.splits]
+            self._original_outputs = self._trainer.outputs(original, splits)
         return self._original_outputs
 
 

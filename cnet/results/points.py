@@ -234,6 +234,27 @@ class Point:
         ),
     )
 
+    kl_validation: float | None = field(
+        default=None,
+        metadata=_point(
+            "network",
+            "nats",
+            "The divergence `kl` on the validation split, by which choices are made; null without one.",
+            lambda m: validation_score(m.network.scores, "kl"),
+            noted="measured",
+        ),
+    )
+    agreement_validation: float | None = field(
+        default=None,
+        metadata=_point(
+            "network",
+            "percent",
+            "The agreement on the validation split, by which choices are made; null without one.",
+            lambda m: validation_score(m.network.scores, "agreement"),
+            noted="measured",
+        ),
+    )
+
     @property
     def quality(self) -> float | None:
         """The number that choices compare, larger is better; None where nothing was measured."""

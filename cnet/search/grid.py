@@ -156,12 +156,21 @@ def resolved_document(spec: JobSpec) -> dict[str, Any]:
     if spec.quantize is None:
         del document["quantize"]
     elif (field := searched_field(spec.quantize)) is not None:
-        del document["quantize"][field]
+        document["quantize"].pop(field, None)
     return document
 
 
 def _pruner_to_search(spec: JobSpec) -> Pruner:
-    """The job's pruner with those fields set that the job names, and no others."""
+    """The job's pruner with those fields set that the job names, and no others.
+
+    Without a data set a pruner that is not named prunes nothing where the default quantizer is searched: no training
+    makes up for what pruning does, and the quantizer itself rounds to zero where that does the least damage.
+    """
+    if spec.prune is None and not spec.trains:
+        default = cast(Quantizer, spec.model_copy(update={"quantize": None}).resolved().quantize)
+        quantizers = [spec.quantize] if spec.quantize else _quantizers_to_search(spec, default)
+        if all(isinstance(each, type(default)) and searched_field(each) is not None for each in quantizers):
+            return cast(Pruner, spec.resolved().prune)
     return spec.prune or PRUNERS.create(cast(Pruner, spec.resolved().prune).name)
 
 
@@ -183,12 +192,20 @@ def _quantizer_settings(spec: JobSpec, *, searched: bool) -> Iterator[tuple[Quan
 
 
 def _quantizers_to_search(spec: JobSpec, default: Quantizer) -> list[Quantizer]:
-    """The quantizers that propose themselves for a search of ``spec``: the default one first, then by name."""
+    """The quantizers that propose themselves for a search of ``spec``: the default one first, then by name.
+
+    Without a data set the default one alone, where it proposes itself: the others have one step size, or one codebook,
+    for all tensors, and the mean squared error by which points would be compared does not show what that does.
+    """
     resolved = spec.resolved()
     conditions = SearchConditions(
         context_rates=cast(Encoder, resolved.encode).context_rates,
         trains_centroids=resolved.recover is not None and resolved.recover.centroid_epochs > 0,
+        trains=spec.trains,
     )
+    own = default.for_search(conditions) if isinstance(default, SearchedByDefault) else None
+    if not spec.trains and isinstance(own, Quantizer):
+        return [own]
     proposals: list[Quantizer | None] = []
     for name in sorted(QUANTIZERS.names(), key=lambda name: (name != default.name, name)):
         kind = QUANTIZERS.get(name)

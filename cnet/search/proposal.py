@@ -7,7 +7,7 @@ and the other the constraint; which, depends on the target.
 
 Quality is the accuracy lost, on a scale that is linear up to about the limit and logarithmic beyond it (asinh), so that
 a ruined model counts as ruined and its exact accuracy does not matter. Without accuracies quality is the logarithm of
-the mean squared error.
+the mean squared error. A target may also limit what has changed in the network (``cnet.search.damage``).
 
 A proposal depends on nothing but the points made so far, so that a resumed search proposes the same.
 """
@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from cnet.results.points import BaselineResult, Point
 from cnet.search.accuracy_loss import AccuracyLoss
+from cnet.search.damage import Damage
 from cnet.search.forecast import Forecast
 from cnet.search.grid import Candidate, CandidateGrid
 from cnet.search.selection import meets_target
@@ -92,7 +93,7 @@ class CandidateSearch:
         made = np.array(rows, np.intp)
         met = any(meets_target(self.target, self.inputs.baseline, point) for point in points)
         size, deviation = self._expect_size(made, points)
-        if self.target.max_accuracy_drop is not None:
+        if not self.target.limits_size:
             gain, chance = self._gain_in_size(made, points, size)
         else:
             limit = math.log(self._max_bytes())
@@ -108,7 +109,9 @@ class CandidateSearch:
     def _gain_in_size(self, made: Rows, points: Sequence[Point], size: Floats) -> tuple[Floats, Floats]:
         """By how much each candidate is smaller than the best point, and the chance that it loses little enough."""
         target, baseline = self.target, self.inputs.baseline
-        loss = AccuracyLoss.of(baseline, self.inputs.choice_samples, target.max_accuracy_drop or 0.0)
+        loss: AccuracyLoss | Damage | None = Damage.of(target, self.inputs.forecast.errors)
+        if loss is None:
+            loss = AccuracyLoss.of(baseline, self.inputs.choice_samples, target.max_accuracy_drop or 0.0)
         mean, deviation = loss.posterior(self.grid.coordinates, made, points)
         chance = _normal_distribution((loss.limit - mean) / np.hypot(deviation, loss.doubt))
         chance[self._harsher_than(made[loss.of_points(points) > loss.limit + _RUIN])] = 0.0
@@ -185,7 +188,7 @@ class CandidateSearch:
 
     def _last_resort(self, size: Floats) -> int:
         """The candidate that meets the target if any does: the gentlest, or the smallest."""
-        if self.target.max_accuracy_drop is None:
+        if self.target.limits_size:
             return int(np.argmin(size))
         coordinates = self.grid.coordinates
         return int(np.lexsort((-coordinates.bits, coordinates.halvings))[0])

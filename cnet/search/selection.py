@@ -5,6 +5,8 @@ task with another metric it is the difference of that metric, in its own unit, a
 the increase. Both are measured on the validation split; without one, on the test split.
 
 - target ``max_accuracy_drop``: the smallest file among the points with no larger drop.
+- target ``max_kl``, ``min_agreement`` or ``min_snr``: the smallest file among the points that have changed no more
+  (``cnet.search.damage``).
 - target ``max_bytes`` or ``min_ratio``: the most accurate point that fits; without accuracies that of lowest mean
   squared error.
 - no target: the smallest file among the points with a drop of at most ``DEFAULT_DROP`` (of a metric that is not in
@@ -16,8 +18,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from cnet.errors import ConstraintNotMetError
 from cnet.results.points import BaselineResult, Point
+from cnet.search.damage import Damage
 from cnet.spec import Target
 
 DEFAULT_DROP = 1.0
@@ -32,6 +37,9 @@ def meets_target(target: Target, baseline: BaselineResult, point: Point) -> bool
         return point.bytes.total <= target.max_bytes
     if target.min_ratio is not None:
         return point.ratio >= target.min_ratio
+    damage = Damage.of(target, np.zeros(0))
+    if damage is not None:
+        return damage.holds(point)
     return _drops_at_most(target.max_accuracy_drop or 0.0, baseline)(point)
 
 
@@ -46,7 +54,7 @@ def select_point(target: Target | None, baseline: BaselineResult, points: Sequen
     fitting = [point for point in points if meets_target(target, baseline, point)]
     if not fitting:
         raise ConstraintNotMetError(_describe_failure(target, baseline, points))
-    order = _by_size if target.max_accuracy_drop is not None else _by_quality
+    order = _by_quality if target.limits_size else _by_size
     return min(fitting, key=order).index
 
 
@@ -89,7 +97,10 @@ def _by_quality(point: Point) -> tuple[float, ...]:
 
 def _describe_failure(target: Target, baseline: BaselineResult, points: Sequence[Point]) -> str:
     """The message that no point meets the target: how near the best one came, and what to change."""
-    if target.max_accuracy_drop is None:
+    damage = Damage.of(target, np.zeros(0))
+    if damage is not None:
+        return _describe_damage(target, damage, points)
+    if target.limits_size:
         smallest = min(points, key=_by_size)
         return (
             f"{_describe_target(target)}: no point meets this target. The smallest has {smallest.bytes.total} bytes, "
@@ -101,6 +112,24 @@ def _describe_failure(target: Target, baseline: BaselineResult, points: Sequence
     return (
         f"{_describe_target(target)}: no point meets this target. The baseline has {before}, the most accurate point "
         f"{found}. Ask for a lower sparsity, more clusters, more recovery epochs, or a larger drop."
+    )
+
+
+def _describe_damage(target: Target, damage: Damage, points: Sequence[Point]) -> str:
+    """The same for a target that limits what has changed."""
+    measured = [point for point in points if damage.measure(point) is not None]
+    if not measured:
+        found = "it was measured of none"
+    else:
+        best = min(measured, key=lambda point: (damage.measure(point), point.index))
+        kl = best.kl if best.kl_validation is None else best.kl_validation
+        agreement = best.agreement if best.agreement_validation is None else best.agreement_validation
+        values = {"KL": kl, "agreement": agreement, "signal-to-noise ratio": best.snr_db}
+        known = [f"{name} {value:.4g}" for name, value in values.items() if value is not None]
+        found = f"the one that has changed least has {', '.join(known) or 'not changed'}"
+    return (
+        f"{_describe_target(target)}: no point meets this target; {found}. Ask for a better quality, a lower "
+        "sparsity or more clusters, or set a weaker target."
     )
 
 

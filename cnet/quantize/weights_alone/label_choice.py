@@ -13,11 +13,16 @@ from cnet.coding.rates import RateModel, Segment, choose_along_lanes, segments_o
 from cnet.quantize.grid_labels import KeptWeights
 from cnet.quantize.weights_alone.error_feedback import FeedbackFactors
 from cnet.quantize.weights_alone.feedback_trellis import MAX_STEP, FeedbackTrellis, LaneWeights
+from cnet.quantize.weights_alone.tensor_scales import TensorScale
 
 Singles = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 Shorts = npt.NDArray[np.int16]
 Bools = npt.NDArray[np.bool_]
+
+COARSE = 1.5
+"""Step size in root mean squares of a tensor beyond which errors are not fed back: most weights become zero there, and
+a few would have to become larger to make up for the sum of all others."""
 
 _HIGH_RATE = 4 * np.log(2) / 6  # -d(error^2) / d(bits) of a grid of step 2 at many bits
 _LANES = 1024  # that are searched together: few enough for the processor's caches
@@ -37,16 +42,16 @@ class FeedbackChooser:
     mu: float
 
     def multiples_in_order(
-        self, weights: KeptWeights, shapes: Sequence[tuple[int, ...]], units: npt.NDArray[np.floating]
+        self, weights: KeptWeights, scales: Sequence[TensorScale], units: npt.NDArray[np.floating]
     ) -> Iterator[Shorts]:
         """The multiples of their tensor's unit that weights become, part by part in the order of w_net.
 
         Args:
             weights: to be quantized.
-            shapes: of the tensors, in the order of w_net, none of them empty.
+            scales: of the tensors, in the order of w_net, none of them empty.
             units: half the distance between the points of each tensor's grid: shape (tensors,).
         """
-        tensors = [(tensor, segment) for tensor, shape in enumerate(shapes) for segment in segments_of([shape])]
+        tensors = [(tensor, segment) for tensor, scale in enumerate(scales) for segment in segments_of([scale.shape])]
         ends = itertools.accumulate(segment.size for _, segment in tensors)
         places = (slice(end - segment.size, end) for end, (_, segment) in zip(ends, tensors, strict=True))
         for (tensor, segment), (mask, kept) in zip(tensors, weights.read(places), strict=True):
@@ -54,7 +59,9 @@ class FeedbackChooser:
             keep[mask] = kept != 0
             values = np.zeros(len(keep), np.float32)
             values[mask] = kept / units[tensor]
-            yield self.multiples(segment, values, keep, feedback=len(shapes[tensor]) > 1)
+            scale = scales[tensor]
+            feedback = len(scale.shape) > 1 and 2 * float(units[tensor]) <= COARSE * scale.rms
+            yield self.multiples(segment, values, keep, feedback=feedback)
 
     def multiples(self, segment: Segment, values: Singles, keep: Bools, *, feedback: bool = True) -> Shorts:
         """The multiples of the unit that the weights of one segment become: int16, shape (weights,), 0 where not kept.

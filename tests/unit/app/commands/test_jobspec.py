@@ -47,7 +47,20 @@ def test_a_target_is_given_by_options(tmp_path: Path) -> None:
     file.write_text('{"target": {"min_ratio": 20}}')
 
     assert SpecOptions(spec=file, max_accuracy_drop=0.5).document() == {"target": {"max_accuracy_drop": 0.5}}
+    assert SpecOptions(max_kl=0.1).document() == {"target": {"max_kl": 0.1}}
+    assert SpecOptions(min_agreement=98.0).document() == {"target": {"min_agreement": 98.0}}
+    assert SpecOptions(min_snr=30.0).document() == {"target": {"min_snr": 30.0}}
     assert SpecOptions(max_bytes=1000, min_ratio=2.5).document() == {"target": {"max_bytes": 1000, "min_ratio": 2.5}}
+
+
+def test_a_quality_is_that_of_the_quantizer_auto(tmp_path: Path) -> None:
+    """Another quantizer of the file loses its parameters; clusters contradict a quality."""
+    file = tmp_path / "job.json"
+    file.write_text('{"quantize": {"name": "kmeans", "clusters": 4}}')
+
+    assert SpecOptions(spec=file, quality="small").document() == {"quantize": {"name": "auto", "quality": "small"}}
+    with pytest.raises(typer.BadParameter, match="clusters"):
+        SpecOptions(quality="small", clusters=[16]).document()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '"x"', "[" * 100_000])

@@ -119,12 +119,17 @@ def test_parts_say_whether_they_stream(part: Part, expected: bool) -> None:
 
 
 def test_quantizers_propose_themselves_for_a_search() -> None:
-    """Only where the encoder suits them; others never."""
+    """Only where the encoder suits them, and ``auto`` where nothing is trained; others never."""
     suited, unsuited = (SearchConditions(context_rates=rates, trains_centroids=False) for rates in (True, False))
+    untrained = SearchConditions(context_rates=True, trains_centroids=False, trains=False)
     found = {}
     for name in QUANTIZERS.names():
         kind = QUANTIZERS.get(name)
         if isinstance(kind, SearchedByDefault):
-            found[name] = [kind.for_search(conditions) is not None for conditions in (suited, unsuited)]
+            found[name] = [kind.for_search(conditions) is not None for conditions in (suited, unsuited, untrained)]
 
-    assert found == {"ecsq": [True, False], "kmeans": [True, True]}
+    assert found == {
+        "auto": [False, False, True],
+        "ecsq": [True, False, True],
+        "kmeans": [True, True, True],
+    }

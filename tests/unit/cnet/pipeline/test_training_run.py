@@ -12,6 +12,7 @@ from cnet.bundle import open_bundle
 from cnet.data import Dataset
 from cnet.errors import ArchitectureMismatchError, CnetError, ConstraintNotMetError, DatasetError
 from cnet.pipeline import Inputs, Outcome, SilentRunObserver, run
+from cnet.results.points import Point
 from cnet.training.networks.architectures import ArchitectureBuilder
 from cnet.training.trainer import Trainer
 from tests.unit.cnet.pipeline.small_jobs import (
@@ -265,6 +266,30 @@ def test_a_net_of_which_nothing_is_compressible_is_trained_and_kept_whole(
     assert bundle.weights().compressible_parameters == 0
     assert outcome.points[0].accuracy is not None
     assert outcome.points[0].accuracy > 50
+
+
+@pytest.mark.parametrize("target", [{"max_kl": 0.02}, {"min_agreement": 97.0}])
+def test_a_target_for_outputs_is_searched_without_training(tmp_path: Path, target: dict[str, float]) -> None:
+    """The smallest network whose outputs have changed no more, on the validation split; no label is needed for it."""
+    untrained = {
+        "training": {"epochs": 0, "device": "cpu"},
+        "recover": {"epochs": 0, "centroid_epochs": 0},
+        "method": {"name": "none"},
+        "prune": {"name": "magnitude", "sparsity": 0.0},
+        "quantize": {"name": "auto"},
+    }
+    outcome = train_and_compress(tmp_path, target=target, **untrained)
+    best = outcome.points[outcome.selected]
+
+    def meets(point: Point) -> bool:
+        kl, agreement = point.kl_validation, point.agreement_validation
+        assert kl is not None
+        assert agreement is not None
+        return kl <= target["max_kl"] if "max_kl" in target else agreement >= target["min_agreement"]
+
+    assert best.bytes.total == min(point.bytes.total for point in outcome.points if meets(point))
+    assert any(not meets(point) for point in outcome.points) or "min_agreement" in target
+    assert {point.quantizer for point in outcome.points} == {"auto"}
 
 
 def test_choices_are_made_on_validation_data(tmp_path: Path) -> None:

@@ -185,6 +185,23 @@ def test_target_without_sparsity_is_searched(tmp_path: Path) -> None:
     assert all(p.ratio < 3.5 for p in outcome.points if p.mse < outcome.points[outcome.selected].mse)
 
 
+@pytest.mark.parametrize("target", [{"min_snr": 25.0}, {"max_bytes": 2600}])
+def test_a_target_without_other_choices_is_met_by_one_factor_of_all_steps(
+    tmp_path: Path, target: dict[str, Any]
+) -> None:
+    """Nothing is pruned; the point next to the selected one, finer or coarser, misses the target or is worse."""
+    outcome = compress(tmp_path, prune=None, quantize=None, encode={"name": "compact"}, target=target)
+    best = outcome.points[outcome.selected]
+
+    assert {(point.quantizer, point.sparsity_requested) for point in outcome.points} == {("auto", 0.0)}
+    assert best.snr_db is not None
+    if "min_snr" in target:
+        assert 25 <= best.snr_db < 28
+    else:
+        assert best.bytes.total <= 2600
+        assert best.mse == min(point.mse for point in outcome.points if point.bytes.total <= 2600)
+
+
 def test_target_that_nothing_meets_fails_after_all_points(tmp_path: Path) -> None:
     """The points were told of before the error."""
     recorder = Recorder()

@@ -19,6 +19,10 @@ def _spec(**members: Any) -> JobSpec:
     return JobSpec.parse({"checkpoint": "ckpt_1", **members})
 
 
+def _trained(**members: Any) -> JobSpec:
+    return _spec(architecture="lenet5", dataset="digits", **members)
+
+
 @pytest.mark.parametrize(
     ("members", "expected"),
     [
@@ -40,7 +44,7 @@ def test_a_job_with_a_target_and_an_unset_field_is_a_search(members: dict[str, A
 
 def test_without_named_fields_the_whole_grid_is_searched() -> None:
     """31 sparsities with eight cluster counts of kmeans and the step sizes of ecsq."""
-    grid = CandidateGrid.of(_spec(target=TARGET))
+    grid = CandidateGrid.of(_trained(target=TARGET))
     assert {c.sparsity for c in grid.candidates} == set(SPARSITIES)
     assert {c.clusters for c in grid.candidates if c.quantizer.name == "kmeans"} == {2, 4, 8, 16, 32, 64, 128, 256}
     steps = {c.quantizer.step for c in grid.candidates if c.quantizer.name == "ecsq"}  # type: ignore[attr-defined]
@@ -59,8 +63,30 @@ def test_without_named_fields_the_whole_grid_is_searched() -> None:
 )
 def test_quantizers_that_are_tried(quantize: Any, encode: Any, names: set[str]) -> None:
     """The one that is named; of none, those that suit the encoder."""
-    grid = CandidateGrid.of(_spec(target=TARGET, quantize=quantize, encode=encode))
+    grid = CandidateGrid.of(_trained(target=TARGET, quantize=quantize, encode=encode))
     assert {candidate.quantizer.name for candidate in grid.candidates} == names
+
+
+@pytest.mark.parametrize("quantize", [None, {"name": "auto"}])
+def test_without_a_data_set_the_common_factor_of_step_sizes_is_searched(quantize: Any) -> None:
+    """And nothing is pruned, unless the job says so."""
+    grid = CandidateGrid.of(_spec(target={"min_snr": 30}, quantize=quantize))
+    assert {(c.sparsity, c.quantizer.name) for c in grid.candidates} == {(0.0, "auto")}
+    assert len({c.bits for c in grid.candidates}) == len(grid.candidates) > 20
+    pruned = CandidateGrid.of(_spec(target={"min_snr": 30}, quantize=quantize, prune=SPARSE))
+    assert {c.sparsity for c in pruned.candidates} == {0.5}
+
+
+def test_a_named_quality_is_not_searched() -> None:
+    """It says what the searched field says."""
+    quantize = {"name": "auto", "quality": "small"}
+    assert not is_searched(_spec(target=TARGET, prune=SPARSE, quantize=quantize))
+
+
+def test_without_a_data_set_a_named_quantizer_is_searched_with_sparsities() -> None:
+    """Which has no other way to become small."""
+    grid = CandidateGrid.of(_spec(target=TARGET, quantize={"name": "kmeans", "clusters": 16}))
+    assert {c.sparsity for c in grid.candidates} == set(SPARSITIES)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +97,7 @@ def test_quantizers_that_are_tried(quantize: Any, encode: Any, names: set[str]) 
         ({"name": "ecsq", "step": 0.5}, "mu"),
         ({"name": "kmeans", "scope": "layer"}, "clusters"),
         ({"name": "uniform"}, "bits"),
+        ({"name": "auto"}, "snr_db"),
     ],
 )
 def test_one_parameter_is_searched_and_all_its_values_are_valid(quantize: dict[str, Any], varied: str) -> None:
@@ -111,6 +138,7 @@ def test_named_lists_are_what_a_search_chooses_from() -> None:
         {"prune": SPARSE},
         {"prune": SPARSE, "quantize": {"name": "ecsq", "mu": 1.0}},
         {"quantize": {"name": "kmeans", "clusters": 16}},
+        {"quantize": {"name": "auto"}},
     ],
 )
 def test_a_resolved_spec_leaves_searched_fields_unset(members: dict[str, Any]) -> None:

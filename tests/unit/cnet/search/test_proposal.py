@@ -20,7 +20,7 @@ def _spec(**members: Any) -> JobSpec:
     return JobSpec.parse({"checkpoint": "ckpt_1", "target": {"min_ratio": 2}, **members})
 
 
-EVERYTHING = CandidateGrid.of(_spec())
+EVERYTHING = CandidateGrid.of(_spec(architecture="lenet5", dataset="digits"))
 CLUSTERS = CandidateGrid.of(_spec(quantize={"name": "kmeans"}))
 
 

@@ -1,0 +1,66 @@
+"""What the selected point of a job must meet: a limit of the size, of the accuracy lost, or of the damage."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from cnet.documents import UserDocument
+
+
+class Target(UserDocument):
+    """What the selected point must meet; exactly one of the fields is set."""
+
+    max_accuracy_drop: float | None = Field(
+        default=None,
+        ge=0.0,
+        le=100.0,
+        description="Percentage points of accuracy below the baseline (of a task with another metric: its loss against "
+        "the baseline in its own unit); of the points that lose no more, the smallest bundle is selected.",
+    )
+    max_bytes: int | None = Field(
+        default=None,
+        ge=1,
+        description="Size of the bundle in bytes; of the points that fit, the most accurate one.",
+    )
+    min_ratio: float | None = Field(
+        default=None, gt=0.0, description="Size of the original as npz / size of the bundle; selects as max_bytes."
+    )
+    max_kl: float | None = Field(
+        default=None,
+        ge=0.0,
+        description="Mean Kullback-Leibler divergence in nats of the outputs from those of the original network, on "
+        "the validation split; of the points that differ no more, the smallest bundle is selected.",
+    )
+    min_agreement: float | None = Field(
+        default=None,
+        ge=0.0,
+        le=100.0,
+        description="Percent of inputs with the top class of the original network, on the validation split; selects as "
+        "max_kl.",
+    )
+    min_snr: float | None = Field(
+        default=None,
+        description="Signal-to-noise ratio of the weights in dB (snr_db); needs no inputs; selects as max_kl.",
+    )
+
+    @model_validator(mode="after")
+    def _check_exactly_one(self) -> Self:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"{len(given)} limits are given ({', '.join(given) or 'none'}). Give exactly one of "
+                f"{', '.join(type(self).model_fields)}."
+            )
+        return self
+
+    @property
+    def limits_size(self) -> bool:
+        """Whether the limit is one of the size, so that the best point that fits is selected; else the smallest."""
+        return self.max_bytes is not None or self.min_ratio is not None
+
+    @property
+    def compares_outputs(self) -> bool:
+        """Whether the limit is one of the difference between outputs and those of the original network."""
+        return self.max_kl is not None or self.min_agreement is not None
