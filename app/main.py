@@ -29,6 +29,7 @@ from app.api.programs.endpoints import router as programs
 from app.api.reference.endpoints import router as reference
 from app.api.request_folder import remove_abandoned_folders
 from app.api.results.endpoints import router as results
+from app.api.stored.endpoints import router as stored
 from app.api.studies.endpoints import router as studies
 from app.api.studies.schemas import StudyRequest
 from app.api.uploads.endpoints import router as uploads
@@ -92,7 +93,9 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
         redoc_url=None,
     )
     app.state.backend = backend
-    for router in (uploads, checkpoints, datasets, programs, jobs, studies, results, catalogue, health, reference):
+    for router in (uploads, stored, checkpoints, datasets, programs):
+        app.include_router(router)
+    for router in (jobs, studies, results, catalogue, health, reference):
         app.include_router(router)
     for page in (jobs_page, job_page, new_job, session):
         app.include_router(page.router)

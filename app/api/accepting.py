@@ -6,11 +6,11 @@ import hashlib
 import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from anyio.to_thread import run_sync
-from pydantic import BaseModel, Field
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -21,24 +21,12 @@ from app.api.http.filenames import label
 from app.api.http.idempotency import QUICK_SECONDS, AnswerStore, idempotent
 from app.api.references import parse_reference
 from app.api.request_folder import request_folder
+from app.api.upload_query import UploadQuery
 from app.api.uploads import service as uploads
-from app.core.blobs.references import BlobCheck, store_with_row
+from app.core.blobs.references import BlobCheck, row_of_stored, store_with_row
+from app.core.errors import NotFoundError
 from app.core.uploaded_files import NewUploadedFile, UploadedFile, UploadedFiles
 from cnet.files import file_sha256
-
-
-class UploadQuery(BaseModel):
-    """Query parameters of every upload."""
-
-    filename: str | None = Field(
-        default=None, description="Name of the file. It is shown to you and used for nothing else."
-    )
-    sha256: str | None = Field(
-        default=None,
-        pattern=r"^[0-9A-Fa-f]{64}$",
-        description="SHA-256 of the file, 64 hex digits. An upload with another digest is refused.",
-    )
-
 
 QueryT = TypeVar("QueryT", bound=UploadQuery)
 
@@ -73,7 +61,7 @@ async def accept_upload(
     """Take a file, read it in the sandbox and store its canonical form.
 
     Args:
-        request: the request, whose body is the file, a form with one file, or JSON that names a finished upload.
+        request: the request, whose body is the file, a form with one file, or JSON that names one that was sent before.
         backend: where the file is stored.
         owner: who sent the request.
         query: its query parameters.
@@ -86,22 +74,105 @@ async def accept_upload(
         if is_json(request):
             body, document = await read_json(request, backend.settings)
             upload, options = parse_reference(document, query)
+            task = _Task(backend, owner, options, kind.reader(backend, options), folder)
+            make = partial(_from_reference, task, upload)
             digest = hashlib.sha256(body).hexdigest()
         else:
             received = await receive_file(request, folder, backend.settings)
-            upload, options = None, query
+            task = _Task(backend, owner, query, kind.reader(backend, query), folder)
+            make = partial(_from_file, task, received)
             digest = received.sha256
 
-        def store() -> UploadedFile:
-            found = received if upload is None else uploads.take(backend, upload, owner)
-            _check(found, options.sha256)
-            return _store(backend, owner, options, kind.reader(backend, options), found, folder / "canonical")
-
         async def respond(_: AnswerStore) -> Response:
-            return kind.show(await run_sync(store, limiter=backend.heavy_work))
+            return kind.show(await run_sync(make, limiter=backend.heavy_work))
 
         timeout = 2 * backend.settings.box_timeout_seconds + QUICK_SECONDS  # other files may have to be read first
         return await idempotent(request, backend, owner, digest, respond, timeout)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What an object is made with, whatever its file."""
+
+    backend: Backend
+    owner: str
+    options: UploadQuery
+    reader: UploadReader
+    folder: Path
+
+
+def _from_reference(task: _Task, upload: str | None) -> UploadedFile:
+    """An object of an upload, or of a file that the owner stores.
+
+    Raises:
+        NotFoundError: (``unknown_digest``) the owner stores no such file, or it cannot be read with these options.
+    """
+    if upload is not None:
+        return _from_file(task, uploads.take(task.backend, upload, task.owner))
+    sha256, holdings = str(task.options.sha256).lower(), task.backend.holdings
+    same = task.reader.files.same(task.owner, sha256, task.options.reading())
+    if same is not None:
+        return _copy(task, same)
+    sent = holdings.upload(task.owner, sha256)
+    if sent is not None:
+        return _from_file(task, uploads.take(task.backend, sent.id, task.owner))
+    if holdings.has_blob(task.owner, sha256):
+        with task.backend.blobs.lend(sha256) as path:
+            return _from_file(task, Received(path, sha256, path.stat().st_size, None))
+    raise NotFoundError(
+        "file: you store none with this digest that can be read with these options. Upload it.", code="unknown_digest"
+    )
+
+
+def _copy(task: _Task, same: UploadedFile) -> UploadedFile:
+    """A new object with the content of one that is there."""
+    filename = _filename(task, same.filename)
+
+    def write(blob: str, check: BlobCheck) -> UploadedFile:
+        new = NewUploadedFile(
+            owner=task.owner,
+            filename=filename,
+            sha256=same.sha256,
+            size_bytes=same.size_bytes,
+            manifest=same.manifest,
+            blob=blob,
+            options=same.options,
+        )
+        return task.reader.files.create(new, check)
+
+    return row_of_stored(task.backend.blobs, same.blob, write)
+
+
+def _from_file(task: _Task, received: Received) -> UploadedFile:
+    """An object of a file, which is read in the sandbox."""
+    _check(received, task.options.sha256)
+    filename = _filename(task, received.filename)
+    target = task.folder / "canonical"
+    target.mkdir()
+    canonical, manifest = task.reader.read(received.path, target)
+
+    def write(blob: str, check: BlobCheck) -> UploadedFile:
+        new = NewUploadedFile(
+            owner=task.owner,
+            filename=filename,
+            sha256=received.sha256,
+            size_bytes=received.size,
+            manifest=manifest,
+            blob=blob,
+            options=task.options.reading(),
+        )
+        return task.reader.files.create(new, check)
+
+    digest = received.sha256 if canonical == received.path else file_sha256(canonical)
+    return store_with_row(task.backend.blobs, canonical, write, digest)
+
+
+def _filename(task: _Task, other: str | None) -> str | None:
+    """The name of the file: that of the request before ``other``. Raises CnetError where it cannot be used."""
+    filename = label(task.options.filename if task.options.filename is not None else other)
+    if filename is not None and task.reader.check_name is not None:
+        task.reader.check_name(filename)
+    return filename
 
 
 def _check(received: Received, sha256: str | None) -> None:
@@ -112,27 +183,3 @@ def _check(received: Received, sha256: str | None) -> None:
             f"file: its SHA-256 is {received.sha256}, not {sha256.lower()}, so it changed on its way. Upload it again.",
             code="digest_mismatch",
         )
-
-
-def _store(
-    backend: Backend, owner: str, options: UploadQuery, reader: UploadReader, received: Received, target: Path
-) -> UploadedFile:
-    filename = label(options.filename if options.filename is not None else received.filename)
-    if filename is not None and reader.check_name is not None:
-        reader.check_name(filename)
-    target.mkdir()
-    canonical, manifest = reader.read(received.path, target)
-
-    def write(blob: str, check: BlobCheck) -> UploadedFile:
-        new = NewUploadedFile(
-            owner=owner,
-            filename=filename,
-            sha256=received.sha256,
-            size_bytes=received.size,
-            manifest=manifest,
-            blob=blob,
-        )
-        return reader.files.create(new, check)
-
-    digest = received.sha256 if canonical == received.path else file_sha256(canonical)
-    return store_with_row(backend.blobs, canonical, write, digest)

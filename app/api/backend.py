@@ -18,7 +18,7 @@ from app.core.outbox import Outbox
 from app.core.queue import JobQueue
 from app.core.settings import Settings
 from app.core.uploaded_files import UploadedFiles
-from app.core.uploads import PartialFiles, Uploads
+from app.core.uploads import Holdings, PartialFiles, Uploads
 
 _HEAVY_REQUESTS = 2  # uploads read and bundles decoded at once: each needs memory and a processor core
 
@@ -42,6 +42,7 @@ class Backend:
     uploads: Uploads
     partial_files: PartialFiles
     hashes: RunningHashes
+    holdings: Holdings
     jobs: Jobs
     studies: Studies
     lifecycle: Lifecycle
@@ -77,6 +78,7 @@ class Backend:
             uploads=Uploads(database, settings.upload_expiry_seconds),
             partial_files=PartialFiles(settings.uploads_dir),
             hashes=RunningHashes(),
+            holdings=Holdings(database),
             jobs=Jobs(database, retention_days=days),
             studies=Studies(database, retention_days=days),
             lifecycle=Lifecycle(database),

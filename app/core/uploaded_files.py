@@ -25,6 +25,7 @@ class NewUploadedFile:
     size_bytes: int  # of the uploaded file
     manifest: dict[str, Any]  # what the sandbox found in the file
     blob: str  # digest of the canonical form
+    options: dict[str, Any] | None = None  # of the request, which decide how the file is read
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class UploadedFile:
     sha256: str
     size_bytes: int
     manifest: dict[str, Any]
+    options: dict[str, Any] | None
     blob: str
     created_at: datetime
     expires_at: datetime | None
@@ -83,6 +85,7 @@ class UploadedFiles:
             sha256=new.sha256,
             size_bytes=new.size_bytes,
             manifest=new.manifest,
+            options=new.options,
             blob=new.blob,
             created_at=now,
             expires_at=now + self._retention if self._retention else None,
@@ -104,6 +107,20 @@ class UploadedFiles:
         with self._database.read() as connection:
             row = connection.execute(query).mappings().first()
         return UploadedFile.from_row(row) if row else None
+
+    def same(self, owner: str, sha256: str, options: dict[str, Any]) -> UploadedFile | None:
+        """An owner's object that was made of a file with this digest, read with the same options; None where none is.
+
+        Deleted and expired objects do not count.
+        """
+        query = select(self._table).where(
+            self._table.c.owner == owner, self._table.c.sha256 == sha256, self._table.c.deleted_at.is_(None)
+        )
+        with self._database.read() as connection:
+            rows = [UploadedFile.from_row(row) for row in connection.execute(query).mappings()]
+        now = self._clock()
+        live = (row for row in rows if row.expires_at is None or row.expires_at > now)
+        return next((row for row in live if row.options == options), None)
 
     def find(self, owner: str, limit: int, after: str | None = None) -> list[UploadedFile]:
         """Up to ``limit`` files of an owner that are not deleted, newest first, older than the id ``after``."""

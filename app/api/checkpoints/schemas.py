@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import BaseModel, Field
 
-from app.api.accepting import UploadQuery
+from app.api.upload_query import UploadQuery
 from app.core.clock import rfc3339
 from app.core.uploaded_files import UploadedFile
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.api.accepting import UploadKind, UploadQuery, accept_upload
+from app.api.accepting import UploadKind, accept_upload
 from app.api.datasets import service
 from app.api.datasets.schemas import Dataset, DatasetList
 from app.api.dependencies import BackendDep, DatasetId, OwnerDep, bearer_security
@@ -15,6 +15,7 @@ from app.api.http.json_response import json_response
 from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, upload_body
 from app.api.http.pagination import PageParameters, page
 from app.api.references import reference_model
+from app.api.upload_query import UploadQuery
 from app.core.uploaded_files import UploadedFile
 
 router = APIRouter(prefix="/v1/datasets", tags=["datasets"], responses=PROBLEMS, dependencies=[bearer_security])

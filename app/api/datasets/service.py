@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from app.api.accepting import UploadQuery, UploadReader
+from app.api.accepting import UploadReader
 from app.api.backend import Backend
+from app.api.upload_query import UploadQuery
 from app.api.uploaded_files import delete_uploaded_file, get_uploaded_file
 from app.core.errors import NotFoundError
 from app.core.uploaded_files import UploadedFile

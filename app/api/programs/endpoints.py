@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.api.accepting import UploadKind, UploadQuery, accept_upload
+from app.api.accepting import UploadKind, accept_upload
 from app.api.dependencies import BackendDep, OwnerDep, ProgramId, bearer_security
 from app.api.http.json_response import json_response
 from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, upload_body
@@ -15,6 +15,7 @@ from app.api.http.pagination import PageParameters, page
 from app.api.programs import service
 from app.api.programs.schemas import ProgramList, ProgramView
 from app.api.references import reference_model
+from app.api.upload_query import UploadQuery
 from app.core.uploaded_files import UploadedFile
 
 router = APIRouter(prefix="/v1/programs", tags=["programs"], responses=PROBLEMS, dependencies=[bearer_security])

@@ -63,6 +63,20 @@ def store_with_row(
             continue
 
 
+def row_of_stored(blobs: BlobStore, digest: str, write: Callable[[str, BlobCheck], Result]) -> Result:
+    """Write a row that refers to a blob that is stored already, as ``store_with_row`` does.
+
+    Raises:
+        NotFoundError: the blob was deleted in the meantime; no row was written.
+    """
+
+    def check(connection: Connection) -> None:
+        _lock(connection, digest)
+        blobs.stat(digest)
+
+    return write(digest, check)
+
+
 def delete_unreferenced(database: Database, blobs: BlobStore, digest: str, before: datetime) -> None:
     """Delete a blob unless a row refers to it or it was stored at or after ``before``."""
     with database.write() as connection:

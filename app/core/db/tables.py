@@ -58,11 +58,13 @@ def _uploads(name: str) -> Table:
         Column("sha256", String(64), nullable=False),  # of the uploaded file
         Column("size_bytes", BigInteger, nullable=False),  # of the uploaded file
         Column("manifest", JSON, nullable=False),
+        Column("options", JSON),  # of the request, as the file was read with them; null: of an earlier release
         Column("blob", String(64), nullable=False),  # the canonical form, safetensors
         Column("created_at", UtcDateTime, nullable=False),
         Column("expires_at", UtcDateTime),
         Column("deleted_at", UtcDateTime),
         Index(None, "owner", "id"),
+        Index(None, "owner", "sha256"),
     )
 
 

@@ -57,7 +57,8 @@ async def upload_file(
 ) -> dict[str, Any]:
     """Send a file to a route that takes uploads, and return the answer: the object that was made of it.
 
-    A file that was sent in part before, by this process or another one, is sent from there on.
+    A file that the server has already is not sent; one that was sent in part before, by this process or another one, is
+    sent from there on.
 
     Args:
         transport: to the server.
@@ -73,6 +74,11 @@ async def upload_file(
     digest = await transport.work(partial(file_sha256, path))
     file = LocalFile(path, path.stat().st_size, digest, on_progress)
     named = {**options, "filename": path.name, "sha256": digest}
+    stored = await _of_stored(transport, route, named)
+    if stored is not None:
+        if on_progress is not None:
+            on_progress(file.size, file.size)
+        return stored
     upload = await _sent(transport, file) if file.size >= LEAST_RESUMABLE else None
     if upload is None:
         return await transport.document(_whole(route, named, file))
@@ -80,6 +86,20 @@ async def upload_file(
     made = await transport.document(Call("POST", route, headers=idempotency(), json=document, timeout=_READING_SECONDS))
     await _forget(transport, upload)
     return made
+
+
+async def _of_stored(transport: Transport, route: str, named: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The object that the server makes of a file that it has already; None where the file has to be sent."""
+    try:
+        asked = await transport.send(Call("HEAD", f"/v1/blobs/sha256:{named['sha256']}"))
+        if asked.status_code != 204:
+            return None
+        call = Call("POST", route, headers=idempotency(), json=dict(named), timeout=_READING_SECONDS)
+        return await transport.document(call)
+    except ApiError as error:
+        if error.status in (404, 405, 415):  # 405 and 415: a server of an earlier release
+            return None
+        raise
 
 
 def _whole(route: str, options: Mapping[str, Any], file: LocalFile) -> Call:

@@ -35,12 +35,14 @@ class Server:
         arrived: the bytes that it has.
         asked: method and path of each request.
         digest: what the client told it of the file.
+        stored: the digest of a file that it has already.
     """
 
     answers: list[tuple[httpx2.Response, int]] = field(default_factory=list)
     arrived: bytes = b""
     asked: list[str] = field(default_factory=list)
     digest: str = ""
+    stored: str = ""
 
     def __call__(self, request: httpx2.Request) -> httpx2.Response:
         """Answer one request."""
@@ -70,8 +72,10 @@ class Server:
         self.arrived += sent[:kept]
         return refusal or httpx2.Response(204, headers={"Upload-Offset": str(len(self.arrived))})
 
-    def head(self, _: httpx2.Request) -> httpx2.Response:
-        """Tell the offset."""
+    def head(self, request: httpx2.Request) -> httpx2.Response:
+        """Tell the offset, or whether the file is there."""
+        if request.url.path.startswith("/v1/blobs/"):
+            return httpx2.Response(204 if request.url.path == f"/v1/blobs/sha256:{self.stored}" else 404)
         told = f"filename eA==,sha256 {base64.b64encode(self.digest.encode()).decode()}"
         return httpx2.Response(200, headers={"Upload-Offset": str(len(self.arrived)), "Upload-Metadata": told})
 
@@ -89,12 +93,38 @@ def test_a_large_file_is_sent_once_and_then_named(large: Path) -> None:
     assert server.arrived == CONTENT
     assert made["body"] == {"filename": "large.npz", "sha256": DIGEST, "upload": "up_1"}
     assert server.asked == [
+        f"HEAD /v1/blobs/sha256:{DIGEST}",
         "GET /v1/uploads",
         "POST /v1/uploads",
         "PATCH /v1/uploads/up_1",
         "POST /v1/datasets",
         "DELETE /v1/uploads/up_1",
     ]
+
+
+def test_a_file_that_the_server_has_is_not_sent(large: Path) -> None:
+    """It is named by its digest; whoever watches the progress sees its end."""
+    server, seen = Server(stored=DIGEST), list[tuple[int, int]]()
+
+    made = client_of(server).upload_dataset(large, on_progress=lambda sent, total: seen.append((sent, total)))
+
+    assert made["body"] == {"filename": "large.npz", "sha256": DIGEST}
+    assert server.asked == [f"HEAD /v1/blobs/sha256:{DIGEST}", "POST /v1/datasets"]
+    assert seen == [(len(CONTENT), len(CONTENT))]
+
+
+def test_a_file_that_the_server_cannot_use_as_it_is_is_sent(large: Path) -> None:
+    """It stores the file, read with other options, and refuses to make the object of it."""
+
+    class Forgetful(Server):
+        def post(self, request: httpx2.Request) -> httpx2.Response:
+            if request.url.path != "/v1/uploads" and "upload" not in json.loads(request.content):
+                return httpx2.Response(404, json={"code": "unknown_digest", "detail": "Upload it."})
+            return super().post(request)
+
+    server = Forgetful(stored=DIGEST)
+    client_of(server).upload_dataset(large)
+    assert server.arrived == CONTENT
 
 
 def test_an_upload_goes_on_where_the_server_says(large: Path) -> None:
@@ -150,7 +180,7 @@ def test_a_server_without_such_uploads_gets_the_file_at_once(large: Path) -> Non
     asked: list[tuple[str, int]] = []
 
     def handler(request: httpx2.Request) -> httpx2.Response:
-        if request.url.path == "/v1/uploads":
+        if request.url.path == "/v1/uploads" or request.method == "HEAD":
             return httpx2.Response(404, json={"code": "not_found", "detail": "no such route"})
         asked.append((request.url.path, len(request.read())))
         return httpx2.Response(201, json={"id": "ds_1"})

@@ -1,0 +1,1 @@
+"""Files that an owner stores already, by their digest."""
