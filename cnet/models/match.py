@@ -21,6 +21,12 @@ class MismatchWords:
     remedy: str = "Name the architecture it was trained as."
 
 
+PROGRAM_WORDS = MismatchWords(
+    remedy="Give a checkpoint of the network that was exported, or export the network of the checkpoint."
+)
+"""The words for a checkpoint that does not fill a program."""
+
+
 def check_match(
     architecture: Architecture,
     input_shape: tuple[int, int, int],

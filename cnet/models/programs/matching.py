@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from cnet import dtypes
-from cnet.models.match import MismatchWords, mismatch
+from cnet.models.match import PROGRAM_WORDS, MismatchWords, mismatch
 from cnet.models.programs.canonical_program import StoredProgram
 from cnet.weights import Tensor, Weights
 
@@ -52,7 +52,7 @@ def match_names(
     Raises:
         ArchitectureMismatchError: tensors are missing, unexpected or of another type; it has their names.
     """
-    words = words or MismatchWords()
+    words = words or PROGRAM_WORDS
     prefixes = [(mine, other) for mine in _prefixes(program) for other in _prefixes(checkpoint)]
     mine, other = max(prefixes, key=lambda pair: _fitting(program, checkpoint, *pair))
     pairs = {}

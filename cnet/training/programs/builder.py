@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from cnet.errors import ProgramError
-from cnet.models.match import mismatch
+from cnet.models.match import PROGRAM_WORDS, mismatch
 from cnet.models.programs import StoredProgram
 from cnet.training.networks.builder import NetworkInput, Shape
 from cnet.training.programs.module import ProgramModule
@@ -125,7 +125,7 @@ class ProgramBuilder:
                 if name in shapes and tuple(shapes[name]) != tuple(shape)
             ]
             if missing or unexpected or wrong:
-                raise mismatch("checkpoint of this program", missing, unexpected, wrong)
+                raise mismatch("checkpoint of this program", missing, unexpected, wrong, PROGRAM_WORDS)
         module = ProgramNetwork.of(self.stored.program, self.stored.weights, self.device).to("cpu")
         module.output, module.batch_sizes = self.output, self._batch_sizes
         return module
