@@ -13,6 +13,7 @@ from cnet.training.tasks.task import (
     TaskMetric,
     check_classes,
     class_rows,
+    classes_last,
     drawn_class_loss,
     refuse,
     shown,
@@ -84,5 +85,5 @@ class Classification(Task):
 
     def training_total(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """As ``Task.training_total``: right classes."""
-        right: Tensor = (outputs.argmax(-1) == targets).reshape(len(targets), -1)
+        right: Tensor = (classes_last(outputs).argmax(-1) == targets).reshape(len(targets), -1)
         return right.sum() / right.shape[1] if right.shape[1] != 1 else right.sum()

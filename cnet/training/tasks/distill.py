@@ -11,6 +11,7 @@ from cnet.training.tasks.task import (
     OutputShape,
     Task,
     TaskMetric,
+    class_count,
     comparison_scores,
     comparison_totals,
     drawn_class_loss,
@@ -38,10 +39,11 @@ class DistillTask(Task):
     def check(self, targets: Targets | None, output: OutputShape) -> None:
         """As ``Task.check``: the outputs are of two classes or more."""
         del targets
-        if len(output) < 2 or output[-1] in (0, 1):
+        if len(output) < 2 or class_count(output) in (0, 1):
             raise refuse(
                 f"task distill: the network's output has the shape {shown(output)}, and logits of two classes or more "
-                "are needed along its last axis. Choose another output, or take the task regression."
+                "are needed, along the last axis or, of a map, the second one. Choose another output, or take the task "
+                "regression."
             )
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:

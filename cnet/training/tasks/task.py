@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+_MAP_AXES = 4  # from so many axes on, an output is a map of logits
+
 OutputShape = tuple[int | str | None, ...]
 """Sizes of a network's output, the number of samples first; a name or None for a size that is not fixed."""
 
@@ -128,9 +130,24 @@ TASKS: Registry[Task] = Registry("task", "cnet.training.tasks")
 """All tasks by name."""
 
 
+def classes_last(outputs: Tensor) -> Tensor:
+    """Logits with the classes along the last axis, shape (batch, ..., classes).
+
+    Args:
+        outputs: shape (batch, classes) or (batch, steps, classes); of maps, as convolutions give them, (batch, classes,
+            height, width) or more axes.
+    """
+    return outputs.movedim(1, -1) if outputs.dim() >= _MAP_AXES else outputs
+
+
+def class_count(output: OutputShape) -> int | str | None:
+    """Number of classes of an output of logits; a name or None where it is not fixed."""
+    return output[1 if len(output) >= _MAP_AXES else -1] if len(output) > 1 else None
+
+
 def class_rows(outputs: Tensor) -> Tensor:
-    """Logits, one row for each decision: shape (rows, classes) of outputs of shape (batch, ..., classes)."""
-    return outputs.reshape(-1, outputs.shape[-1]) if outputs.dim() != 2 else outputs
+    """Logits, one row for each decision: shape (rows, classes) of outputs as ``classes_last`` takes them."""
+    return classes_last(outputs).reshape(-1, classes_last(outputs).shape[-1]) if outputs.dim() != 2 else outputs
 
 
 def soft_divergence(outputs: Tensor, expected: Tensor, temperature: float) -> Tensor:
@@ -171,9 +188,10 @@ def comparison_totals(outputs: Tensor, expected: Tensor) -> dict[str, Tensor]:
     Of outputs with several decisions a sample, the mean over them counts.
 
     Args:
-        outputs: logits, shape (batch, ..., classes).
+        outputs: logits, as ``classes_last`` takes them.
         expected: logits of the other network, same shape.
     """
+    outputs, expected = classes_last(outputs), classes_last(expected)
     told, found = expected.log_softmax(-1), outputs.log_softmax(-1)
     divergence = (told.exp() * (told - found)).sum(-1)
     agreement = (outputs.argmax(-1) == expected.argmax(-1)).double()
@@ -197,7 +215,7 @@ def check_classes(targets: Targets, output: OutputShape) -> None:
             "label.",
             code="labels_out_of_range",
         )
-    classes = output[-1] if len(output) > 1 else None
+    classes = class_count(output)
     if isinstance(classes, int) and targets.classes is not None and targets.classes > classes:
         raise DatasetError(
             f"the data set has labels up to {targets.classes - 1}, and the network has {classes} outputs "

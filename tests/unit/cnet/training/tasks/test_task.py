@@ -72,6 +72,26 @@ def test_distillation_compares_classes() -> None:
     assert task.loss(-outputs, outputs).item() == pytest.approx(other["kl"], rel=1e-4)
 
 
+def test_maps_have_their_classes_along_the_second_axis() -> None:
+    """As convolutions give them; each pixel is a decision."""
+    maps = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(0))
+    rows = maps.movedim(1, -1).reshape(2, 20, 3)
+    other, other_rows = -maps, -rows
+    labels = torch.arange(40).reshape(2, 4, 5) % 3
+
+    for name, mine, theirs in (("distill", maps, rows), ("classification", labels, labels.reshape(2, 20))):
+        task = TASKS.create(name)
+        assert task.loss(other, mine).item() == pytest.approx(task.loss(other_rows, theirs).item(), rel=1e-5)
+        found, expected = task.totals(other, mine), task.totals(other_rows, theirs)
+        assert {key: value.item() for key, value in found.items()} == pytest.approx(
+            {key: value.item() for key, value in expected.items()}, rel=1e-5
+        )
+    assert TASKS.create("classification").training_total(maps, labels) is not None
+    TASKS.create("distill").check(None, (None, 3, 4, 1))
+    with pytest.raises(DatasetError, match="regression"):
+        TASKS.create("distill").check(None, (None, 1, 4, 5))
+
+
 def test_lines_are_read_by_merging_repeats() -> None:
     """One line is right; of the other, one of three labels is missing."""
     task = TASKS.create("ctc")
