@@ -28,6 +28,21 @@ ROOT = Path(__file__).resolve().parents[1]
 PIXELS = {"ocr": {"mean": [0.5], "std": [0.5]}, "efficientnet": {"mean": [127 / 255], "std": [128 / 255]}}
 DIGITS = {"mean": [0.1307], "std": [0.3081]}
 
+_NOTES = """
+Made by `cnet up` and, beside it, `python -m benchmarks.programs --files FOLDER --write`. Every job goes through HTTP.
+"before" and "after" are the task's metric, in percent, on samples that no training saw; "after" is measured on the
+weights decoded from the bundle. "s" is the time from the first upload to the last byte of the download, on a machine
+with other work.
+
+- digits: `handwriting_model.pth`, rebuilt from its description, on nine tenths of `mnist_5k.csv.gz`; measured on the
+  other tenth, 500 images. The three bundles decode to the same bits and load strictly into the module.
+- ocr: a reader of text lines (convolutions, two LSTMs, CTC) on 700 lines, one epoch of each training; measured on 300
+  others. `distill` sees no labels: agreement is the share of the 63 steps with the original's class.
+- efficientnet: an image classifier without labels, on 40 crops of 12 photographs; measured on 24 crops of 4 others. It
+  is trained gently: with the default learning rate of 0.003 and the default method, an epoch on so few images destroyed
+  the network (agreement 0).
+"""
+
 _CURL = shutil.which("curl") or "curl"
 
 Row = list[str]
@@ -133,12 +148,13 @@ def efficientnet(client: Client, files: Path, folder: Path, server: str) -> list
     arrays = np.load(files / "programs" / "efficientnet_lite0_inputs.npz")
     held = arrays["photo"] >= 12
     data = folder / "photos.npz"
-    np.savez(data, x_train=arrays["x"][~held], x_test=arrays["x"][held])
+    np.savez(data, x_train=arrays["x"][~held][:40], x_test=arrays["x"][held][:24])
     distill = {
         "architecture": {"task": "distill"},
         "preprocess": PIXELS["efficientnet"],
         "prune": {"name": "magnitude", "sparsity": 0.3},
-        "training": {"epochs": 1, "batch_size": 8},
+        "method": {"name": "none"},  # its loss is 0 at first, beside which the penalty of any method is large
+        "training": {"epochs": 1, "batch_size": 8, "optimizer": {"learning_rate": 0.0001}},
         "recover": {"epochs": 1},
     }
     rows = [_row("efficientnet", "weights alone", "Python", *_submitted(client, {}, program, None, folder / "d.npz"))]
@@ -234,12 +250,7 @@ def _row(network: str, job: str, door: str, results: dict[str, Any], bundle: Pat
 
 
 def _write(rows: list[Row]) -> None:
-    lines = [
-        "# Networks that are not built in",
-        "",
-        "`cnet up`, and beside it `python -m benchmarks.programs --write`.",
-        "",
-    ]
+    lines = ["# Networks that are not built in", "", *_NOTES.strip().splitlines(), ""]
     lines += [f"| {' | '.join(_COLUMNS)} |", f"|{'---|' * len(_COLUMNS)}"]
     lines += [f"| {' | '.join(row)} |" for row in rows]
     (ROOT / "docs" / "results" / "programs.md").write_text("\n".join([*lines, ""]))
