@@ -45,4 +45,4 @@ COPY --from=build-worker /opt/cnet /opt/cnet
 HEALTHCHECK --interval=60s --timeout=30s --start-period=60s --retries=3 \
     CMD ["sh", "-c", "celery -A worker.celery_app inspect ping --timeout 10 --destination cnet@$(hostname)"]
 CMD ["celery", "-A", "worker.celery_app", "worker", "-c", "1", "-P", "prefork", "--without-gossip", "--without-mingle", \
-     "--without-heartbeat", "-n", "cnet@%h", "-Q", "cnet"]
+     "--without-heartbeat", "-n", "cnet@%h"]

@@ -25,6 +25,8 @@ from app.api.http.openapi import describe
 from app.api.http.problems import handle_known, handle_validation
 from app.api.http.request_context import RequestContext
 from app.api.jobs.endpoints import router as jobs
+from app.api.keys.endpoints import router as keys
+from app.api.keys.schemas import KeyRequest
 from app.api.programs.endpoints import router as programs
 from app.api.reference.endpoints import router as reference
 from app.api.request_folder import remove_abandoned_folders
@@ -34,6 +36,7 @@ from app.api.studies.endpoints import router as studies
 from app.api.studies.schemas import StudyRequest
 from app.api.uploads.endpoints import router as uploads
 from app.api.uploads.headers import TusResponses
+from app.api.workers.endpoints import router as workers
 from app.core.db import migrate
 from app.core.errors import ServiceError
 from app.core.queue import JobQueue
@@ -65,6 +68,8 @@ _TAGS = [
     {"name": "studies", "description": "Grids of jobs: one specification, and the fields of it that vary."},
     {"name": "results", "description": "What a job made: points, bundles, decoded models, metrics."},
     {"name": "catalogue", "description": "The parts that a job can name, and the limits of the server."},
+    {"name": "workers", "description": "The processes that run jobs."},
+    {"name": "keys", "description": "API keys, for administrators."},
     {"name": "health", "description": "Whether the server runs, and whether it can take jobs."},
 ]
 
@@ -95,7 +100,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     app.state.backend = backend
     for router in (uploads, stored, checkpoints, datasets, programs):
         app.include_router(router)
-    for router in (jobs, studies, results, catalogue, health, reference):
+    for router in (jobs, studies, results, catalogue, workers, keys, health, reference):
         app.include_router(router)
     for page in (jobs_page, job_page, new_job, session):
         app.include_router(page.router)
@@ -108,7 +113,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     app.add_middleware(TusResponses)
     app.add_middleware(RequestContext)
     app.add_middleware(Draining, silence=backend.settings.linger_seconds)  # the last added is the outermost
-    app.openapi = lambda: describe(app, (JobSpec, StudyRequest))  # type: ignore[method-assign]
+    app.openapi = lambda: describe(app, (JobSpec, StudyRequest, KeyRequest))  # type: ignore[method-assign]
     return app
 
 

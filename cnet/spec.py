@@ -20,6 +20,7 @@ from cnet.quantize import QUANTIZERS, Quantizer
 from cnet.target import Target as Target
 from cnet.training.config import Baseline, Recover, Training
 from cnet.training.config import Preprocess as Preprocess
+from cnet.training.resources import Resources
 from cnet.training.tasks import TASKS, Task
 from cnet.transform import TRANSFORMS, Transform
 from cnet.weights import Selection
@@ -156,6 +157,7 @@ class JobSpec(UserDocument):
         default=None,
         description="What the selected point must meet; null: to lose at most 1 point of accuracy, if possible.",
     )
+    resources: Resources | None = Field(default=None, description="What the worker must have; null: by need.")
     name: str | None = Field(default=None, max_length=200, description="Name of the job, for people.")
     labels: dict[Annotated[str, Field(max_length=63)], Annotated[str, Field(max_length=255)]] | None = Field(
         default=None, max_length=32, description="Labels of the job, by which lists can be filtered."

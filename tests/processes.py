@@ -150,7 +150,7 @@ class Service:
         """Start a worker, and wait until it takes jobs."""
         quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
         command = (sys.executable, "-P", "-m", "celery", "-A", "worker.celery_app", "worker", "-n", f"{name}@%h")
-        process = self._start((*command, *quiet, "-Q", "cnet"), "worker.log")
+        process = self._start((*command, *quiet), "worker.log")
         until(lambda: self._worker_row(process.pid) or not process.alive, what="the worker's row")
         assert process.alive, process.log.read_text()
         return process
@@ -235,7 +235,7 @@ class Service:
 def service(database_url: str = "", **settings: Any) -> Iterator[Service]:
     """A service on a new data folder with short timeouts. Nothing runs yet, and all processes end with the test."""
     folder = Path(tempfile.mkdtemp(prefix="cnet-"))  # a short path: it holds a unix socket
-    quick = {"reap_seconds": 0.2, "republish_seconds": 2.0, "stop_grace_seconds": 3.0, "threads": 1}
+    quick = {"reap_seconds": 0.2, "stop_grace_seconds": 3.0, "threads": 1}
     own = Settings(data_dir=folder, database_url=database_url, **{**quick, **settings})
     database = Database(own.database)
     migrate.upgrade(database)

@@ -1,4 +1,7 @@
-"""The Celery application of the workers: ``python -m celery -A worker.celery_app worker -Q cnet -n NAME@%h``."""
+"""The Celery application of the workers: ``python -m celery -A worker.celery_app worker -n NAME@%h``.
+
+The queues are those of ``CNET_QUEUES``, not those of the option ``-Q``: by default they depend on the machine.
+"""
 
 from __future__ import annotations
 

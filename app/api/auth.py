@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.api.http.problems import known_problem
 from app.api.session import check_same_origin, session_key
 from app.core.errors import ForbiddenError, ServiceError, UnauthorizedError
-from app.core.keys import ApiKey, ApiKeys
+from app.core.keys import ApiKey, ApiKeys, KeyLookup, NotRememberedError, RememberedKeys
 from app.core.keys import Scope as KeyScope
 
 LOCAL_OWNER = "local"
@@ -23,10 +23,17 @@ _READ_METHODS = {"GET", "HEAD", "OPTIONS"}
 
 @dataclass(frozen=True)
 class Principal:
-    """The owner on whose behalf a request is made; ``key_id`` is None for a client on this machine without a key."""
+    """The sender of a request.
+
+    Attributes:
+        owner: on whose behalf it is made.
+        key_id: id of the API key; None for a client on this machine without one.
+        admin: whether it may also do what concerns all owners.
+    """
 
     owner: str
     key_id: str | None = None
+    admin: bool = False
 
 
 class Authentication:
@@ -35,6 +42,7 @@ class Authentication:
     def __init__(self, app: ASGIApp, keys: ApiKeys) -> None:
         self._app = app
         self._keys = keys
+        self._remembered = RememberedKeys(keys)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one ASGI connection."""
@@ -42,7 +50,7 @@ class Authentication:
             await self._app(scope, receive, send)
             return
         try:
-            principal = await run_in_threadpool(authenticate, self._keys, scope)
+            principal = await self._authenticate(scope)
         except ServiceError as error:
             answer = known_problem(Request(scope), error)
             if answer is None:
@@ -52,8 +60,15 @@ class Authentication:
         scope.setdefault("state", {})["principal"] = principal
         await self._app(scope, receive, send)
 
+    async def _authenticate(self, scope: Scope) -> Principal:
+        """The principal of a request. The database is asked, in a thread, where what is remembered is not enough."""
+        try:
+            return authenticate(self._remembered, scope)
+        except NotRememberedError:
+            return await run_in_threadpool(authenticate, self._keys, scope)
 
-def authenticate(keys: ApiKeys, scope: Scope) -> Principal:
+
+def authenticate(keys: KeyLookup, scope: Scope) -> Principal:
     """Authenticate a request by its method and headers: by an API key in ``Authorization``, or by that of a session.
 
     Raises:
@@ -78,7 +93,7 @@ def authenticate(keys: ApiKeys, scope: Scope) -> Principal:
     if keys.exist():
         raise UnauthorizedError("API key: none was sent. Send one as `Authorization: Bearer KEY`.")
     _check_local(scope, headers)
-    return Principal(LOCAL_OWNER)
+    return Principal(LOCAL_OWNER, admin=True)
 
 
 def _principal(key: ApiKey, scope: Scope) -> Principal:
@@ -88,7 +103,7 @@ def _principal(key: ApiKey, scope: Scope) -> Principal:
         raise ForbiddenError(
             f"API key: it lacks the scope {needed}. Use a key that was created with `--scope {needed}`."
         )
-    return Principal(key.owner, key.id)
+    return Principal(key.owner, key.id, key.allows("admin"))
 
 
 def check_address(host: str, keys: ApiKeys) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from anyio import CapacityLimiter
 
 from app.api.blob_download import BlobDownloads
+from app.api.jobs.placement import LiveWorkers
 from app.api.running_hashes import RunningHashes
 from app.api.sandbox import Sandbox, SandboxLimits
 from app.core.blobs import BlobStore, open_blobs
@@ -19,6 +20,7 @@ from app.core.queue import JobQueue
 from app.core.settings import Settings
 from app.core.uploaded_files import UploadedFiles
 from app.core.uploads import Holdings, PartialFiles, Uploads
+from app.core.workers import Workers
 
 _HEAVY_REQUESTS = 2  # uploads read and bundles decoded at once: each needs memory and a processor core
 
@@ -36,6 +38,8 @@ class Backend:
     heavy_work: CapacityLimiter
     keys: ApiKeys
     idempotency: IdempotencyKeys
+    workers: Workers
+    live_workers: LiveWorkers
     checkpoints: UploadedFiles
     datasets: UploadedFiles
     programs: UploadedFiles
@@ -70,8 +74,10 @@ class Backend:
             downloads=BlobDownloads(blobs),
             sandbox=Sandbox(_limits(settings)),
             heavy_work=CapacityLimiter(_HEAVY_REQUESTS),
-            keys=ApiKeys(database),
+            keys=ApiKeys(database, cache_seconds=settings.auth_cache_seconds),
             idempotency=IdempotencyKeys(database),
+            workers=Workers(database),
+            live_workers=LiveWorkers(Workers(database), settings.lease_seconds),
             checkpoints=UploadedFiles.checkpoints(database, retention_days=days),
             datasets=UploadedFiles.datasets(database, retention_days=days),
             programs=UploadedFiles.programs(database, retention_days=days),

@@ -9,6 +9,7 @@ from fastapi.security import HTTPBearer
 
 from app.api.auth import Principal
 from app.api.backend import Backend
+from app.core.errors import ForbiddenError
 
 # For the OpenAPI document only: app.api.auth authenticates before routing.
 _BEARER = HTTPBearer(auto_error=False, description="An API key, from `cnet keys create`.")
@@ -26,11 +27,28 @@ def get_owner(request: Request) -> str:
     return principal.owner
 
 
+def get_admin(request: Request) -> Principal:
+    """The sender of the request. Raises ForbiddenError unless it may do what concerns all owners."""
+    principal: Principal = request.state.principal
+    if not principal.admin:
+        raise ForbiddenError("API key: it lacks the scope admin. Use a key that was created with `--scope admin`.")
+    return principal
+
+
+def get_principal(request: Request) -> Principal:
+    """The sender of the request."""
+    principal: Principal = request.state.principal
+    return principal
+
+
 CheckpointId = Annotated[str, Path(description="Id of the checkpoint, `ckpt_...`.")]
 DatasetId = Annotated[str, Path(description="Id of the data set, `ds_...`.")]
 ProgramId = Annotated[str, Path(description="Id of the program, `prog_...`.")]
 JobId = Annotated[str, Path(description="Id of the job, `job_...`.")]
 StudyId = Annotated[str, Path(description="Id of the study, `study_...`.")]
+KeyId = Annotated[str, Path(description="Id of the API key, `key_...`.")]
+AdminDep = Annotated[Principal, Depends(get_admin)]
+PrincipalDep = Annotated[Principal, Depends(get_principal)]
 BackendDep = Annotated[Backend, Depends(get_backend)]
 OwnerDep = Annotated[str, Depends(get_owner)]
 bearer_security = Security(_BEARER)

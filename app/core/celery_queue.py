@@ -1,19 +1,27 @@
-"""The job queue over Celery: sends the name of a task and the id of a job, and imports no task."""
+"""The job queue over Celery: sends the name of a task and that of a queue, and imports no task."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from celery import Celery
+from celery.utils.nodenames import worker_direct
+from kombu.entity import Queue
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from app.core.errors import UnavailableError
-from app.core.queue import BROKER_SILENT, QUEUE, RUN_JOB
+from app.core.queue import BROKER_SILENT, RUN_NEXT
 
 _SEND_SECONDS = 2.0
+_PREFIX = "cnet."
+
+
+def celery_queue_name(queue: str) -> str:
+    """The name that a queue has in the broker."""
+    return _PREFIX + queue
 
 
 def celery_options(broker: str) -> dict[str, Any]:
@@ -33,7 +41,7 @@ def celery_options(broker: str) -> dict[str, Any]:
             "socket_connect_timeout": _SEND_SECONDS,
             "health_check_interval": 30,
         },
-        "task_default_queue": QUEUE,
+        "task_default_queue": celery_queue_name("cpu"),
         "task_acks_late": False,
         "task_ignore_result": True,
         "task_serializer": "json",
@@ -58,17 +66,26 @@ class CeleryQueue:
         self._app = Celery("cnet", set_as_current=False)
         self._app.conf.update(celery_options(broker))
 
-    def send(self, job_id: str) -> None:
-        """Send the id of a job, as ``JobQueue.send``."""
-        try:
-            with self._connection() as connection:
-                self._app.send_task(RUN_JOB, args=(job_id,), queue=QUEUE, retry=False, connection=connection)
-        except (OperationalError, RedisError, OSError) as error:
-            raise UnavailableError(BROKER_SILENT) from error
+    def send(self, queue: str, count: int = 1) -> None:
+        """Send messages to the workers of a queue, as ``JobQueue.send``."""
+        self._send(queue, celery_queue_name(queue), count)
 
-    def depth(self) -> int:
+    def wake(self, worker: str, queue: str) -> None:
+        """Send a message to one worker: a job waits in ``queue`` that it can run.
+
+        Args:
+            worker: Celery's node name, such as ``worker-1@host``.
+            queue: name of the queue.
+
+        Raises:
+            UnavailableError: the broker does not answer.
+        """
+        self._send(queue, worker_direct(worker), 1)
+
+    def depth(self, queues: Collection[str]) -> int:
         """The number of waiting messages, as ``JobQueue.depth``."""
-        return int(self._ask(lambda client: client.llen(QUEUE)))
+        names = [celery_queue_name(queue) for queue in queues]
+        return int(self._ask(lambda client: sum(client.llen(name) for name in names)))
 
     def ping(self) -> None:
         """Check that the broker answers, as ``JobQueue.ping``."""
@@ -77,6 +94,14 @@ class CeleryQueue:
     def close(self) -> None:
         """Close all connections."""
         self._app.close()
+
+    def _send(self, queue: str, target: str | Queue, count: int) -> None:
+        try:
+            with self._connection() as connection, self._app.amqp.Producer(connection) as producer:
+                for _ in range(count):
+                    self._app.send_task(RUN_NEXT, args=(queue,), queue=target, retry=False, producer=producer)
+        except (OperationalError, RedisError, OSError) as error:
+            raise UnavailableError(BROKER_SILENT) from error
 
     def _ask(self, question: Callable[[Any], Any]) -> Any:
         """The result of ``question``, called with a Redis client of the broker. Raises UnavailableError."""

@@ -1,45 +1,50 @@
-"""The job queue, which carries the id of a job to a worker. Only the database says which jobs there are."""
+"""The job queue, which wakes a worker. Only the database says which jobs there are, and whose turn it is."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol
 
 from app.core.errors import UnavailableError
 
-RUN_JOB = "cnet.run_job"
-QUEUE = "cnet"
+RUN_NEXT = "cnet.run_next"
 BROKER_SILENT = "queue: the broker does not answer. Check that Redis or Valkey is running, and try again."
 
 
 class JobQueue(Protocol):
-    """Sends the id of a job to a free worker. Sending it twice is harmless, because only one worker can claim a job."""
+    """Sends messages to free workers. A message is the name of a queue, and means that a job waits in it.
 
-    def send(self, job_id: str) -> None:
-        """Send the id of a job. Raises UnavailableError where the broker does not answer."""
+    There is one message for each job that is queued, but no message belongs to a job: whoever receives one claims the
+    job whose turn it is. A message more or less is harmless, because a claim that finds no job does nothing, and an
+    idle worker looks for jobs by itself from time to time.
+    """
 
-    def depth(self) -> int:
-        """The number of messages in the queue. Raises UnavailableError where the broker does not answer."""
+    def send(self, queue: str, count: int = 1) -> None:
+        """Send ``count`` messages to workers of a queue. Raises UnavailableError where the broker does not answer."""
+
+    def depth(self, queues: Collection[str]) -> int:
+        """The number of messages in these queues. Raises UnavailableError where the broker does not answer."""
 
     def ping(self) -> None:
         """Check that the broker answers. Raises UnavailableError where it does not."""
 
 
 class MemoryQueue:
-    """A queue for unit tests: ``sent`` lists the ids that were sent, ``available`` says whether the broker answers."""
+    """A queue for unit tests: ``sent`` lists the messages that were sent, ``available``: whether the broker answers."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
         self.available = True
 
-    def send(self, job_id: str) -> None:
-        """Append the id to ``sent``."""
+    def send(self, queue: str, count: int = 1) -> None:
+        """Append the messages to ``sent``."""
         self.ping()
-        self.sent.append(job_id)
+        self.sent += [queue] * count
 
-    def depth(self) -> int:
-        """The number of ids that were sent: nobody takes from this queue."""
+    def depth(self, queues: Collection[str]) -> int:
+        """The number of messages that were sent: nobody takes from this queue."""
         self.ping()
-        return len(self.sent)
+        return sum(queue in queues for queue in self.sent)
 
     def ping(self) -> None:
         """Raise UnavailableError unless ``available``."""

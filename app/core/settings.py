@@ -125,10 +125,13 @@ class Settings(BaseSettings):
         default=5.0, gt=0, description="Seconds between SIGTERM and SIGKILL when a run is stopped."
     )
     reap_seconds: float = Field(
-        default=5.0, gt=0, description="Seconds between two searches for lost jobs and unsent messages."
+        default=5.0, gt=0, description="Seconds between two searches for lost jobs, unsent messages and waiting jobs."
     )
-    republish_seconds: float = Field(
-        default=30.0, gt=0, description="Seconds after which a queued job that no worker took is sent again."
+    queues: str = Field(
+        default="",
+        pattern=r"^([a-z][a-z0-9-]{0,30}(,[a-z][a-z0-9-]{0,30})*)?$",
+        description="Queues whose jobs a worker takes, in order of preference, such as `gpu,cpu`; empty: these two "
+        "with a GPU, otherwise `cpu`. With `cpu` alone it uses no GPU.",
     )
     threads: int = Field(default=0, ge=0, description="CPU threads of one job; 0: as many as its worker may use.")
     time_limit_seconds: int = Field(default=7 * 86400, ge=1, description="Longest running time of one job, in seconds.")
@@ -139,6 +142,12 @@ class Settings(BaseSettings):
         default=1000, ge=1, description="Jobs of one owner that have not ended; more are refused (429)."
     )
 
+    auth_cache_seconds: float = Field(
+        default=2.0,
+        ge=0,
+        le=300,
+        description="Seconds for which the check of an API key is remembered; a key that is revoked works that long.",
+    )
     max_study_jobs: int = Field(default=1000, ge=1, description="Jobs of one study; a larger one is refused (422).")
 
     @property
@@ -170,6 +179,16 @@ class Settings(BaseSettings):
     def scratch_dir(self) -> Path:
         """Folder for temporary files of requests."""
         return self.data_dir.absolute() / "scratch"
+
+    @property
+    def visible_gpus(self) -> str | None:
+        """The value of ``CUDA_VISIBLE_DEVICES``; None where it is not set."""
+        return os.environ.get("CUDA_VISIBLE_DEVICES")
+
+    @property
+    def queue_names(self) -> tuple[str, ...]:
+        """The queues whose jobs a worker takes, in order of preference; empty: as its machine says."""
+        return tuple(self.queues.split(",")) if self.queues else ()
 
     @property
     def job_threads(self) -> int:

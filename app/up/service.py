@@ -66,7 +66,7 @@ def worker_program(number: int, environment: Mapping[str, str]) -> Program:
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
     name = f"worker-{number}"
     app = (sys.executable, "-P", "-m", "celery", "-A", "worker.celery_app", "worker", "-c", "1", "-P", "prefork")
-    return Program(name, (*app, *quiet, "-n", f"{name}@%h", "-Q", "cnet"), environment)
+    return Program(name, (*app, *quiet, "-n", f"{name}@%h"), environment)
 
 
 @dataclass

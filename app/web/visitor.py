@@ -11,9 +11,8 @@ from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse, Response
 
 from app.api.auth import authenticate
-from app.api.backend import Backend
 from app.api.dependencies import BackendDep
-from app.api.session import check_same_origin, session_key
+from app.api.session import check_same_origin
 
 _SAFE_METHODS = {"GET", "HEAD"}
 
@@ -43,7 +42,7 @@ def get_visitor(request: Request, backend: BackendDep) -> Visitor:
     if request.method not in _SAFE_METHODS:
         check_same_origin(Headers(scope=request.scope))
     principal = authenticate(backend.keys, request.scope)
-    visitor = Visitor(principal.owner, principal.key_id is not None, _is_admin(request, backend))
+    visitor = Visitor(principal.owner, principal.key_id is not None, principal.key_id is not None and principal.admin)
     request.state.visitor = visitor
     return visitor
 
@@ -58,9 +57,3 @@ def to_login(request: Request) -> Response:
     if request.headers.get("hx-request"):  # a part of a page cannot show the form: the whole page goes there
         return Response(status_code=204, headers={"HX-Redirect": form})
     return RedirectResponse(f"{form}?next={quote(page, safe='')}", 303)
-
-
-def _is_admin(request: Request, backend: Backend) -> bool:
-    secret = session_key(Headers(scope=request.scope))
-    key = backend.keys.check(secret) if secret is not None else None
-    return key is not None and key.allows("admin")

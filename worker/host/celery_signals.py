@@ -8,7 +8,9 @@ import time
 from typing import Any
 
 from celery import signals
+from celery.utils.nodenames import worker_direct
 
+from app.core.celery_queue import celery_queue_name
 from app.core.settings import Settings
 from cnet.parts.plugins import load_plugins
 from worker.host.worker import Worker
@@ -51,7 +53,10 @@ class CeleryWorker:
         """
         try:
             load_plugins()  # a broken plug-in would fail every job
-            self._worker = Worker(self._settings, sender, instance.app.amqp.queues.consume_from)
+            self._worker = Worker(self._settings, sender)
+            queues = instance.app.amqp.queues
+            queues.select([celery_queue_name(queue) for queue in self._worker.facts.queues])
+            queues.select_add(worker_direct(sender))
         except Exception:
             log.exception("the worker cannot start")
             sys.exit(1)

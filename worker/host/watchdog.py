@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 
 from app.core.errors import UnavailableError
-from app.core.queue import JobQueue
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +19,7 @@ class Watchdog:
     """Ends the worker when it was idle while messages waited at every check for ``patience`` seconds.
 
     Args:
-        queue: tells how many messages wait.
+        depth: the number of messages that wait for this worker; raises UnavailableError.
         idle: tells whether the worker has nothing to do.
         exit_process: ends the process.
         patience: in seconds; a healthy idle worker takes a message within one second.
@@ -30,13 +29,13 @@ class Watchdog:
 
     def __init__(
         self,
-        queue: JobQueue,
+        depth: Callable[[], int],
         idle: Callable[[], bool],
         exit_process: Callable[[], None],
         patience: float,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._queue = queue
+        self._depth = depth
         self._idle = idle
         self._exit_process = exit_process
         self._patience = patience
@@ -58,6 +57,6 @@ class Watchdog:
 
     def _stuck(self) -> bool:
         try:
-            return self._idle() and self._queue.depth() > 0
+            return self._idle() and self._depth() > 0
         except UnavailableError:
             return False

@@ -36,7 +36,6 @@ class Reaper:
         return {
             "recover jobs with an expired lease": self.recover_expired,
             "recover jobs of dead workers": self.recover_orphans,
-            "send lost messages again": lambda: self._outbox.republish_stale(self._settings.republish_seconds),
             "send messages": self._outbox.publish,
         }
 

@@ -22,7 +22,6 @@ from app.core.db.engine import Database
 from app.core.db.tables import checkpoints, datasets, events, job_logs, jobs, points, programs, studies
 from app.core.idempotency import IdempotencyKeys
 from app.core.jobs import JobFolder, JobLogs, Lifecycle
-from app.core.outbox import Outbox
 from app.core.settings import Settings
 from app.core.states import ACTIVE, FINAL
 from app.core.uploads import PartialFiles, Uploads
@@ -36,7 +35,6 @@ SCRATCH_SECONDS = 86400.0
 #: The folder of a job that ended a shorter time ago may still be written to by its supervisor.
 FOLDER_SECONDS = 60.0
 IDEMPOTENCY_SECONDS = 86400.0
-SENT_SECONDS = 3600.0
 #: The tables of uploaded files, and the column of ``jobs`` that refers to each.
 _REFERENCES = {checkpoints: jobs.c.checkpoint_id, datasets: jobs.c.dataset_id, programs: jobs.c.program_id}
 
@@ -50,14 +48,12 @@ class Retention:
         database: Database,
         blobs: BlobStore,
         states: JobStates,
-        outbox: Outbox,
         clock: Clock = utc_now,
     ) -> None:
         self._settings = settings
         self._states = states
         self._database = database
         self._blobs = blobs
-        self._outbox = outbox
         self._lifecycle = Lifecycle(database, clock)
         self._logs = JobLogs(database, clock)
         self._clock = clock
@@ -144,9 +140,8 @@ class Retention:
                     _remove(path)
 
     def remove_rows(self) -> None:
-        """Remove stored answers to repeated requests, and messages that have arrived."""
+        """Remove stored answers to repeated requests."""
         IdempotencyKeys(self._database, self._clock).forget(IDEMPOTENCY_SECONDS)
-        self._outbox.forget_sent(SENT_SECONDS)
 
     def _send_logs(self, folder: JobFolder, attempts: list[int]) -> None:
         """Send the logs of attempts to the database, where a killed process or an earlier release has not done so."""

@@ -11,13 +11,15 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import TypeVar
 
 from app.core.db.engine import TRANSIENT, Database
 from app.core.jobs import End, Job, JobFolder, JobLogs, Lifecycle
+from app.core.jobs.waiting import Offer
 from app.core.settings import Settings
 from app.core.states import Status
 from worker.host.stop_signal import StopSignal
@@ -40,13 +42,29 @@ def runner_command(job: Job) -> Sequence[str]:
     return [sys.executable, "-P", "-m", "worker.run.runner", job.id, str(job.attempt), str(os.getpid())]
 
 
+@dataclass(frozen=True)
+class RunningWorker:
+    """The worker that a supervisor belongs to.
+
+    Attributes:
+        id: for the job's row and its log.
+        offer: what it can run.
+        environment: variables that its runners get, such as the GPU that they use.
+
+    """
+
+    id: str
+    offer: Offer
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
 class Supervisor:
     """Runs jobs, one at a time, in the main thread of its process (which handles signals and parents the runner).
 
     Args:
         settings: settings of the service.
         database: a connection that only this process uses.
-        worker: id of the worker, for the job's row and its log.
+        worker: the worker that it belongs to.
         stop: set when the worker shuts down.
         command: gives the command line that runs a claimed job.
         check_seconds: longest time until a cancellation or a lost lease is noticed.
@@ -57,7 +75,7 @@ class Supervisor:
         self,
         settings: Settings,
         database: Database,
-        worker: str,
+        worker: RunningWorker,
         stop: StopSignal,
         command: Command = runner_command,
         *,
@@ -71,20 +89,25 @@ class Supervisor:
         self._command = command
         self._check_seconds = check_seconds
 
-    def run(self, job_id: str) -> None:
-        """Run the job if it can be claimed. Returns when its processes have ended and its outcome is recorded."""
+    def run(self, queue: str | None = None) -> None:
+        """Run the job whose turn it is. Returns when its processes have ended and its outcome is recorded.
+
+        Args:
+            queue: the queue whose message was received; None: none was.
+        """
         if self._stop.is_set():
             return
         give_up = time.monotonic() + self._settings.lease_seconds
-        job = _retry_until(lambda: self._lifecycle.claim(job_id, self._worker, self._settings.lease_seconds), give_up)
+        worker, lease = self._worker, self._settings.lease_seconds
+        job = _retry_until(lambda: self._lifecycle.claim_next(worker.id, worker.offer, lease, queue), give_up)
         if job is None:
-            log.info("job %s: nothing to do, it is not queued any more", job_id)
+            log.debug("a message arrived, but no job waits that this worker can run")
             return
         folder = JobFolder.of(self._settings.jobs_dir, job.id)
         job_log = JobLog(self._logs, folder, job.attempt)
         log.info("job %s: attempt %d starts", job.id, job.attempt)
         try:
-            job_log.write(f"attempt {job.attempt} starts on worker {self._worker}")
+            job_log.write(f"attempt {job.attempt} starts on worker {worker.id}")
             child = ChildProcess(self._command(job), self._environment(), job_log.path)
         except OSError:
             log.exception("job %s: the runner cannot be started", job.id)
@@ -109,6 +132,7 @@ class Supervisor:
         threads = str(self._settings.job_threads)
         return {
             **self._settings.environment(),
+            **self._worker.environment,
             "OMP_NUM_THREADS": threads,
             "OPENBLAS_NUM_THREADS": threads,
             "OMP_WAIT_POLICY": "PASSIVE",  # waiting threads sleep, since other processes need the cores

@@ -12,7 +12,6 @@ from app.api.http.problems import known_error
 from app.api.request_folder import free_bytes
 from app.core.db import migrate
 from app.core.errors import ServiceError, StorageFullError
-from app.core.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def check_health(backend: Backend) -> Health:
 
 def count_workers(backend: Backend) -> int:
     """Number of workers that were seen within the time of a lease."""
-    return len(Workers(backend.database).alive(backend.settings.lease_seconds))
+    return len(backend.workers.alive(backend.settings.lease_seconds))
 
 
 def _check_space(backend: Backend) -> None:

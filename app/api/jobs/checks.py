@@ -13,6 +13,7 @@ from app.api.checkpoints import service as checkpoints
 from app.api.datasets import service as datasets
 from app.api.datasets.service import DatasetFacts
 from app.api.jobs import program_checks
+from app.api.jobs.placement import check_resources
 from app.api.jobs.schemas import Estimate
 from app.api.programs import service as programs
 from app.core.uploaded_files import UploadedFile
@@ -94,6 +95,7 @@ def check(backend: Backend, document: Any, owner: str) -> CheckedSpec:
     spec = JobSpec.parse(document)
     _check_text(spec)
     _check_limit(backend, spec)
+    check_resources(spec)
     dataset = datasets.resolve(backend, spec.dataset, owner) if spec.dataset is not None else None
     if dataset is not None:
         _check_preprocess(spec, dataset)

@@ -64,7 +64,7 @@ async def validate(request: Request, backend: BackendDep, owner: OwnerDep) -> Re
 @router.get("/jobs", operation_id="list_jobs", summary="List jobs", response_model=JobList)
 def find(query: Annotated[JobQuery, Query()], backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
     """Your jobs, newest first."""
-    return page(service.find(backend, owner, query), query.limit, lambda job: service.show(backend, job))
+    return page(service.show_all(backend, service.find(backend, owner, query)), query.limit, lambda job: job)
 
 
 @router.get("/jobs/{job_id}", operation_id="get_job", summary="Show a job, or wait for it", response_model=JobView)
@@ -81,10 +81,10 @@ async def get(
 
     For a job that has ended it comes at once.
     """
-    job = await run_in_threadpool(service.get, backend, job_id, owner)
     if wait:
-        job = await watching.wait_for_change(backend, job, wait, request.is_disconnected)
-    return await run_in_threadpool(service.show, backend, job)
+        job = await run_in_threadpool(service.get, backend, job_id, owner)
+        await watching.wait_for_change(backend, job, wait, request.is_disconnected)
+    return await run_in_threadpool(service.show, backend, job_id, owner)
 
 
 @router.delete("/jobs/{job_id}", operation_id="delete_job", summary="Delete a job", status_code=204)

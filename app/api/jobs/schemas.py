@@ -82,7 +82,13 @@ class JobView(BaseModel):
     ended_at: str | None = Field(description="Time at which it ended; null until then.")
     expires_at: str | None = Field(description="Time after which the server deletes the job; null: never.")
     attempt: int = Field(description="Number of the attempt to run it, from 1. It rises when a worker is lost.")
-    queue_position: int | None = Field(description="Number of queued jobs before it; null unless it is queued.")
+    queue: str = Field(description="Name of the queue whose workers can take it, such as `gpu` or `cpu`.")
+    queue_position: int | None = Field(
+        description="Number of jobs before it in its queue, which serves owners in turns; null unless it is queued."
+    )
+    waiting_for: str | None = Field(
+        description="Why no worker that runs now can take it, and what to do; null where one can, or it is not queued."
+    )
     error: JobError | None = Field(description="Why it failed; null unless it failed.")
     urls: JobUrls = Field(description="Paths of its routes.")
     study: str | None = Field(description="Id of the study that it belongs to; null: none.")
@@ -91,7 +97,7 @@ class JobView(BaseModel):
     versions: dict[str, str] | None = Field(description="Versions of the packages with which it ran.")
 
     @classmethod
-    def of(cls, job: Job, queue_position: int | None) -> Self:
+    def of(cls, job: Job, queue_position: int | None, waiting_for: str | None = None) -> Self:
         """The JSON of a stored job."""
         error = JobError(code=job.error_code, detail=job.error_detail or "") if job.error_code else None
         same = ("id", "name", "labels", "status", "phase", "progress", "spec", "selected", "worker")
@@ -100,7 +106,9 @@ class JobView(BaseModel):
             **{name: getattr(job, name) for name in same},
             **{name: rfc3339(getattr(job, name)) for name in times},
             attempt=max(job.attempt, 1),  # a job that has not run yet is before its first attempt
+            queue=job.queue,
             queue_position=queue_position,
+            waiting_for=waiting_for,
             error=error,
             urls=JobUrls.of(job.id),
             study=job.study_id,
@@ -138,7 +146,7 @@ class Estimate(BaseModel):
     bundle_bytes_high: int | None = Field(
         default=None, description="Rough size of the largest bundle that the job can make, in bytes."
     )
-    queued_before: int = Field(description="Number of jobs that are queued now.")
+    queued_before: int = Field(description="Number of jobs that wait in its queue now.")
 
 
 class Validation(BaseModel):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection
@@ -13,11 +13,13 @@ from app.api.http.file_response import Download
 from app.api.http.pagination import ID_PATTERN
 from app.api.jobs.checks import CheckedSpec, check, estimate, warnings
 from app.api.jobs.expectation import with_expectation
+from app.api.jobs.placement import queue_of, reason_to_wait, waits_in_vain
 from app.api.jobs.schemas import JobQuery, JobView, Validation
 from app.core.clock import utc_now
 from app.core.errors import ConflictError, GoneError, NotFoundError, TooManyError
 from app.core.jobs import Job, NewJob
 from app.core.jobs.store import JobFilter
+from app.core.jobs.waiting import position_of
 
 _ID = re.compile(ID_PATTERN)
 
@@ -41,10 +43,14 @@ def submit(backend: Backend, document: Any, owner: str, also: WithinTransaction)
     """
     checked = check(backend, document, owner)
     check_active(backend, owner, 1)
-    before = backend.jobs.count_queued()
-    new = new_job(backend, checked, owner)
-    job = backend.jobs.create(new, lambda connection, made: also(connection, JobView.of(made, before)))
-    return JobView.of(job, before)
+    views: list[JobView] = []
+
+    def store_answer(connection: Connection, made: Job) -> None:
+        views.append(_view(backend, made, position_of(connection, made.id)))
+        also(connection, views[0])
+
+    backend.jobs.create(new_job(backend, checked, owner), store_answer)
+    return views[0]
 
 
 def check_active(backend: Backend, owner: str, more: int) -> None:
@@ -65,13 +71,21 @@ def publish(backend: Backend) -> None:
 def validate(backend: Backend, document: Any, owner: str) -> Validation:
     """Check a specification as ``submit`` does, and estimate what the job would need."""
     checked = check(backend, document, owner)
-    expected = with_expectation(backend, checked, owner, estimate(checked, backend.jobs.count_queued()))
-    return Validation(valid=True, estimate=expected, warnings=warnings(checked))
+    new = new_job(backend, checked, owner)
+    alive = backend.live_workers.facts()
+    in_vain = waits_in_vain(new.queue, new.memory, alive) if alive else None  # without workers nothing is known of them
+    found = [*warnings(checked), *([f"resources: {in_vain}"] if in_vain else [])]
+    needed = estimate(checked, backend.jobs.count_queued(new.queue))
+    return Validation(valid=True, estimate=with_expectation(backend, checked, owner, needed), warnings=found)
 
 
 def get(backend: Backend, job_id: str, owner: str) -> Job:
     """An owner's job. Raises NotFoundError, GoneError."""
-    job = backend.jobs.get(job_id, owner) if _ID.fullmatch(job_id) else None
+    return _existing(job_id, backend.jobs.get(job_id, owner) if _ID.fullmatch(job_id) else None)
+
+
+def _existing(job_id: str, job: Job | None) -> Job:
+    """The job, unless there is none or it has expired."""
     if job is None:
         raise NotFoundError(f"job {job_id[:60]!r}: you have no job with this id. List your jobs to find the right id.")
     if job.status.final and job.expires_at is not None and job.expires_at <= utc_now():
@@ -79,9 +93,17 @@ def get(backend: Backend, job_id: str, owner: str) -> Job:
     return job
 
 
-def show(backend: Backend, job: Job) -> JobView:
-    """The JSON of a job."""
-    return JobView.of(job, backend.jobs.queue_position(job))
+def show(backend: Backend, job_id: str, owner: str) -> JobView:
+    """The JSON of an owner's job. Raises NotFoundError, GoneError."""
+    found = backend.jobs.look_up(job_id, owner) if _ID.fullmatch(job_id) else None
+    job = _existing(job_id, found[0] if found else None)
+    return _view(backend, job, found[1] if found else None)
+
+
+def show_all(backend: Backend, found: Sequence[Job]) -> list[JobView]:
+    """The JSON of several jobs."""
+    places = backend.jobs.positions(found)
+    return [_view(backend, job, places.get(job.id)) for job in found]
 
 
 def find(backend: Backend, owner: str, query: JobQuery) -> list[Job]:
@@ -106,7 +128,7 @@ def cancel(backend: Backend, job_id: str, owner: str) -> JobView:
         raise ConflictError(
             f"job {job_id}: it has ended already ({status}). Retry it to run it again.", code="already_ended"
         )
-    return show(backend, asked)
+    return show(backend, job.id, owner)
 
 
 def retry(backend: Backend, job_id: str, owner: str, also: WithinTransaction) -> JobView:
@@ -143,24 +165,25 @@ def _retry_in_study(backend: Backend, job: Job, owner: str, also: WithinTransact
     """Submit a new job in the place of one of a study. Raises ConflictError (``replaced``)."""
     checked = check(backend, job.spec, owner)
     check_active(backend, owner, 1)
-    before = backend.jobs.count_queued()
+    views: list[JobView] = []
 
     def store_answer(connection: Connection, made: list[Job]) -> None:
         for each in made:
-            also(connection, JobView.of(each, before))
+            views.append(_view(backend, each, position_of(connection, each.id)))
+            also(connection, views[0])
 
-    made = backend.studies.replace([job], [new_job(backend, checked, owner)], store_answer)
-    if not made:
+    backend.studies.replace([job], [new_job(backend, checked, owner)], store_answer)
+    if not views:
         raise ConflictError(
             f"job {job.id}: another request has retried it already. See the new job in study {job.study_id}.",
             code="replaced",
         )
-    return JobView.of(made[0], before)
+    return views[0]
 
 
 def new_job(backend: Backend, checked: CheckedSpec, owner: str) -> NewJob:
     """The job that a checked specification stands for."""
-    spec = checked.spec
+    spec, alive = checked.spec, backend.live_workers.facts()
     return NewJob(
         owner=owner,
         spec=checked.document(),
@@ -170,4 +193,10 @@ def new_job(backend: Backend, checked: CheckedSpec, owner: str) -> NewJob:
         checkpoint_id=checked.checkpoint_id,
         dataset_id=checked.dataset.id if checked.dataset else None,
         program_id=checked.program_id,
+        queue=queue_of(spec, alive),
+        memory=(spec.resources.memory if spec.resources else None) or 0,
     )
+
+
+def _view(backend: Backend, job: Job, position: int | None) -> JobView:
+    return JobView.of(job, position, reason_to_wait(job, backend.live_workers))

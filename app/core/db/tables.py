@@ -143,8 +143,11 @@ jobs = Table(
     Column("event_seq", Integer, nullable=False, default=0),
     Column("study_id", ID, ForeignKey("studies.id")),
     Column("study_index", Integer),  # place in the grid of the study; null: none, or a retry has taken the place
+    Column("queue", String(40), nullable=False, default="cpu", server_default=text("'cpu'")),
+    Column("memory", BigInteger, nullable=False, default=0, server_default=text("0")),  # bytes that it needs
+    Column("turn", BigInteger, nullable=False, default=0, server_default=text("0")),  # see app.core.jobs.waiting
     Index(None, "owner", "id"),
-    Index(None, "status", "queued_at"),
+    Index(None, "status", "queue", "turn", "id"),
     Index(None, "study_id", "study_index"),
 )
 
@@ -185,8 +188,6 @@ outbox = Table(
     Column("id", Integer, primary_key=True, autoincrement=True),
     Column("job_id", ID, ForeignKey("jobs.id"), nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
-    Column("sent_at", UtcDateTime),
-    Index(None, "sent_at"),
     Index(None, "job_id"),
 )
 
@@ -208,6 +209,9 @@ workers = Table(
     Column("id", String(200), primary_key=True),
     Column("started_at", UtcDateTime, nullable=False),
     Column("last_seen", UtcDateTime, nullable=False),
-    Column("devices", JSON, nullable=False, server_default=text("'[]'")),
     Column("versions", JSON, nullable=False),
+    Column("host", String(255), nullable=False, server_default=text("''")),
+    Column("queues", JSON, nullable=False, server_default=text("'[]'")),
+    Column("gpus", JSON, nullable=False, server_default=text("'[]'")),  # name and memory_bytes of each
+    Column("memory_bytes", BigInteger, nullable=False, server_default=text("0")),
 )

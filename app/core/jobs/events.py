@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, Select, insert, select, update
+from sqlalchemy import Connection, Select, insert, select, update
 
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
@@ -80,7 +80,7 @@ def append_events(
 
 
 def append_numbered(
-    connection: Connection, at: datetime, numbers: Iterable[Row[Any]], kind: EventType, data: dict[str, Any]
+    connection: Connection, at: datetime, numbers: Iterable[tuple[str, int]], kind: EventType, data: dict[str, Any]
 ) -> None:
     """Add the same event to many jobs, whose rows this transaction has changed.
 
@@ -91,6 +91,6 @@ def append_numbered(
         kind: type of the event.
         data: data of the event.
     """
-    rows = [{"job_id": job_id, "seq": seq, "at": at, "type": kind, "data": data} for job_id, seq in map(tuple, numbers)]
+    rows = [{"job_id": job_id, "seq": seq, "at": at, "type": kind, "data": data} for job_id, seq in numbers]
     if rows:
         connection.execute(insert(events), rows)

@@ -25,6 +25,8 @@ class NewJob:
     program_id: str | None = None
     study_id: str | None = None
     study_index: int | None = None  # place in the grid of the study
+    queue: str = "cpu"
+    memory: int = 0  # bytes that its worker must have
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,9 @@ class Job:
     event_seq: int
     study_id: str | None
     study_index: int | None  # None also where a retry has taken the job's place
+    queue: str
+    memory: int  # bytes that its worker must have
+    turn: int  # place in its queue, see app.core.jobs.waiting
 
     @classmethod
     def from_row(cls, row: RowMapping) -> Job:

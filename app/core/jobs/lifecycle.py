@@ -16,8 +16,10 @@ from sqlalchemy import ColumnElement, Connection, insert, select, update
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
 from app.core.db.tables import jobs, outbox
-from app.core.jobs.events import EventType, append_events
+from app.core.jobs import waiting
+from app.core.jobs.events import EventType, append_events, append_numbered
 from app.core.jobs.job import Job
+from app.core.jobs.waiting import Offer
 from app.core.states import Status, sources
 
 
@@ -48,12 +50,29 @@ class Lifecycle:
         self._database = database
         self._clock = clock
 
+    def claim_next(self, worker: str, offer: Offer, lease_seconds: float, first: str | None = None) -> Job | None:
+        """Claim the job whose turn it is, as ``claim``; None where none waits that the worker can run.
+
+        Args:
+            worker: id of the worker.
+            offer: what it can run.
+            lease_seconds: length of the lease.
+            first: the queue to look at before the others.
+        """
+        with self._database.write() as connection:
+            job_id = waiting.choose(connection, offer, first)
+            return None if job_id is None else self._claim(connection, job_id, worker, lease_seconds)
+
     def claim(self, job_id: str, worker: str, lease_seconds: float) -> Job | None:
         """Claim a queued job: it is running now, in its next attempt, with a lease of ``lease_seconds``.
 
         Returns:
             The job, or None where it is not queued, was cancelled, or was deleted.
         """
+        with self._database.write() as connection:
+            return self._claim(connection, job_id, worker, lease_seconds)
+
+    def _claim(self, connection: Connection, job_id: str, worker: str, lease_seconds: float) -> Job | None:
         now = self._clock()
         values: dict[str, Any] = {
             "status": Status.RUNNING,
@@ -61,15 +80,17 @@ class Lifecycle:
             "worker": worker,
             "started_at": now,
             "lease_until": now + timedelta(seconds=lease_seconds),
+            "event_seq": jobs.c.event_seq + 1,
         }
-        with self._database.write() as connection:
-            free = (jobs.c.status == Status.QUEUED) & ~jobs.c.cancel_requested & jobs.c.deleted_at.is_(None)
-            taken = update(jobs).where(jobs.c.id == job_id, free).values(values).returning(jobs.c.attempt)
-            row = connection.execute(taken).first()
-            if row is None:
-                return None
-            append_events(connection, job_id, now, [("status", {"status": Status.RUNNING, "attempt": row.attempt})])
-            return Job.from_row(connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one())
+        free = waiting.WAITING & ~jobs.c.cancel_requested
+        taken = update(jobs).where(jobs.c.id == job_id, free).values(values).returning(*jobs.c)
+        row = connection.execute(taken).mappings().first()
+        if row is None:
+            return None
+        job = Job.from_row(row)
+        data = {"status": Status.RUNNING, "attempt": job.attempt}
+        append_numbered(connection, now, [(job.id, job.event_seq)], "status", data)
+        return job
 
     def renew(self, job_id: str, attempt: int, lease_seconds: float) -> Lease | None:
         """Extend the lease to ``lease_seconds`` from now.
@@ -196,6 +217,8 @@ class Lifecycle:
         late = jobs.c.lease_until.is_(None) | (jobs.c.lease_until < now)
         conditions = [*_held_by(job.id, job.attempt), jobs.c.status == job.status, *([] if holder else [late])]
         with self._database.write() as connection:
+            if values.get("status") is Status.QUEUED:
+                values["turn"] = waiting.head_turn(connection, job.queue)
             if not _changed(connection, update(jobs).where(*conditions).values(values)):
                 return None
             return _released(connection, job, now, values, f"attempt {job.attempt} lost its worker")
@@ -220,7 +243,7 @@ class Lifecycle:
             if job.status is Status.CANCELLING:
                 values |= {"status": Status.CANCELLED, "ended_at": now}
             else:
-                values |= _requeued(job, now)
+                values |= _requeued(job, now) | {"turn": waiting.head_turn(connection, job.queue)}
             connection.execute(update(jobs).where(jobs.c.id == job_id).values(values))
             return _released(
                 connection, job, now, values, f"attempt {attempt} was stopped because its worker shuts down"
@@ -243,12 +266,9 @@ def _released(connection: Connection, job: Job, now: datetime, values: dict[str,
     status: Status = values["status"]
     if status is Status.QUEUED:
         connection.execute(insert(outbox).values(job_id=job.id, created_at=now))
-    append_events(connection, job.id, now, [("log", {"log": log}), ("status", _status_data(_end_of(values)))])
+    end = End(status, values.get("error_code"), values.get("error_detail"))
+    append_events(connection, job.id, now, [("log", {"log": log}), ("status", _status_data(end))])
     return status
-
-
-def _end_of(values: dict[str, Any]) -> End:
-    return End(values["status"], values.get("error_code"), values.get("error_detail"))
 
 
 def _held_by(job_id: str, attempt: int) -> list[Any]:

@@ -13,6 +13,7 @@ from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
 from app.core.db.tables import events, jobs, outbox
 from app.core.ids import new_ids
+from app.core.jobs import waiting
 from app.core.jobs.job import Job, NewJob
 from app.core.states import ACTIVE, Status
 
@@ -65,9 +66,10 @@ class Jobs:
             "expires_at": now + self._retention if self._retention else None,
             "event_seq": 1,
         }
+        turns = _turns(connection, new)
         rows = [
-            {**asdict(each), "id": job_id, "labels": each.labels or {}, **same}
-            for job_id, each in zip(ids, new, strict=True)
+            {**asdict(each), "id": job_id, "labels": each.labels or {}, "turn": turn, **same}
+            for job_id, each, turn in zip(ids, new, turns, strict=True)
         ]
         first = {"seq": 1, "at": now, "type": "status", "data": {"status": Status.QUEUED}}
         connection.execute(insert(jobs), rows)
@@ -87,6 +89,21 @@ class Jobs:
         with self._database.read() as connection:
             return _one(connection, condition)
 
+    def look_up(self, job_id: str, owner: str) -> tuple[Job, int | None] | None:
+        """An owner's job and how many jobs are before it in its queue, None where it does not wait; by one query."""
+        mine = (jobs.c.id == job_id) & (jobs.c.owner == owner) & jobs.c.deleted_at.is_(None)
+        with self._database.read() as connection:
+            row = connection.execute(select(jobs, waiting.position().label("position")).where(mine)).mappings().first()
+        return (Job.from_row(row), row["position"]) if row else None
+
+    def positions(self, found: Sequence[Job]) -> dict[str, int]:
+        """How many jobs are before each of several jobs in its queue, by id; without those that do not wait."""
+        queued = [job.id for job in found if job.status is Status.QUEUED]
+        if not queued:
+            return {}
+        with self._database.read() as connection:
+            return waiting.positions(connection, queued)
+
     def find(self, owner: str, wanted: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         """Up to ``limit`` jobs of an owner, newest first; with ``after``, those older than that id."""
         query = select(jobs).where(jobs.c.owner == owner, jobs.c.deleted_at.is_(None))
@@ -104,16 +121,9 @@ class Jobs:
         with self._database.read() as connection:
             return [Job.from_row(row) for row in connection.execute(query).mappings()]
 
-    def queue_position(self, job: Job) -> int | None:
-        """How many queued jobs are before this one; None where it is not queued."""
-        if job.status is not Status.QUEUED:
-            return None
-        earlier = (jobs.c.queued_at < job.queued_at) | ((jobs.c.queued_at == job.queued_at) & (jobs.c.id < job.id))
-        return self._count((jobs.c.status == Status.QUEUED) & jobs.c.deleted_at.is_(None) & earlier)
-
-    def count_queued(self) -> int:
-        """How many jobs of all owners are queued."""
-        return self._count((jobs.c.status == Status.QUEUED) & jobs.c.deleted_at.is_(None))
+    def count_queued(self, queue: str) -> int:
+        """How many jobs of all owners wait in a queue."""
+        return self._count(waiting.WAITING & (jobs.c.queue == queue))
 
     def count_active(self, owner: str) -> int:
         """How many jobs of an owner have not ended."""
@@ -151,6 +161,18 @@ class Jobs:
     def _count(self, condition: ColumnElement[bool]) -> int:
         with self._database.read() as connection:
             return connection.execute(select(func.count()).select_from(jobs).where(condition)).scalar_one()
+
+
+def _turns(connection: Connection, new: Sequence[NewJob]) -> list[int]:
+    """The turn of each new job in its queue."""
+    following: dict[tuple[str, str], int] = {}
+    turns = []
+    for each in new:
+        line = (each.owner, each.queue)
+        turn = following[line] if line in following else waiting.first_turn(connection, *line)
+        following[line] = turn + 1
+        turns.append(turn)
+    return turns
 
 
 def _one(connection: Connection, condition: ColumnElement[bool]) -> Job | None:

@@ -166,7 +166,8 @@ class Studies:
                 taken = update(jobs).where(_member_of([study_id]), jobs.c.status == before)
                 counted = taken.values(**values, event_seq=jobs.c.event_seq + 1)
                 rows = connection.execute(counted.returning(jobs.c.id, jobs.c.event_seq)).all()
-                append_numbered(connection, now, rows, "status", {"status": values["status"]})
+                numbers = [(row.id, row.event_seq) for row in rows]
+                append_numbered(connection, now, numbers, "status", {"status": values["status"]})
                 changed += len(rows)
         return changed
 

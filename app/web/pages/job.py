@@ -100,7 +100,7 @@ def _running(backend: Backend, job: Job) -> dict[str, Any]:
         "job": job,
         "urls": JobUrls.of(job.id),
         "progress": Progress.of(job, now),
-        "queue_position": backend.jobs.queue_position(job),
+        "queue_position": backend.jobs.positions([job]).get(job.id),
         "phases": phases_of(job, backend.events.of_type(job.id, "phase"), now),
         "curves": [Markup(svg.markup(curves.plot(curve, phases))) for curve in curves.curves_of(epochs)],  # noqa: S704 - built from elements
         "log": _log_tail(backend, job),

@@ -82,13 +82,13 @@ def _list(backend: Backend, owner: str, query: JobQuery) -> dict[str, Any]:
 
 
 def _rows(backend: Backend, found: Sequence[Job]) -> list[JobRow]:
-    points = backend.points.selected_of(found)
+    points, places = backend.points.selected_of(found), backend.jobs.positions(found)
     now = utc_now()
     return [
         JobRow(
             job,
             Progress.of(job, now),
-            backend.jobs.queue_position(job),
+            places.get(job.id),
             Point.from_json(points[job.id].data) if job.id in points else None,
         )
         for job in found

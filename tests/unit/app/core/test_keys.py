@@ -69,3 +69,42 @@ def test_key_without_scopes_allows_nothing(sqlite: Database) -> None:
     """Not even reading."""
     key, _ = ApiKeys(sqlite).create("ann")
     assert not ApiKey(key.id, "ann", (), key.created_at, None).allows("read")
+
+
+def test_a_check_is_remembered_for_some_seconds(sqlite: Database) -> None:
+    """A revocation by another process is noticed after that, one by this process at once."""
+    now = [0.0]
+    keys = ApiKeys(sqlite, cache_seconds=2.0, monotonic=lambda: now[0])
+    key, secret = keys.create("ann")
+    assert keys.remembered_key(secret) is None
+    assert keys.check(secret) == key
+    assert keys.remembered_key(secret) == key
+    ApiKeys(sqlite).revoke(key.id)
+    now[0] = 1.9
+    assert keys.remembered_key(secret) == key
+    now[0] = 2.0
+    assert keys.remembered_key(secret) is None
+    assert keys.check(secret) is None
+    other, its_secret = keys.create("bob")
+    keys.check(its_secret)
+    keys.revoke(other.id)
+    assert keys.remembered_key(its_secret) is None
+
+
+def test_that_there_are_keys_is_remembered_for_ever(sqlite: Database) -> None:
+    """That there are none is remembered for some seconds."""
+    now = [0.0]
+    keys = ApiKeys(sqlite, cache_seconds=2.0, monotonic=lambda: now[0])
+    assert (keys.remembered_exist(), keys.exist(), keys.remembered_exist()) == (None, False, False)
+    ApiKeys(sqlite).create("ann")
+    now[0] = 2.0
+    assert (keys.remembered_exist(), keys.exist()) == (None, True)
+    now[0] = 1e9
+    assert keys.remembered_exist() is True
+
+
+def test_unknown_secrets_are_not_remembered(sqlite: Database) -> None:
+    """They would fill the memory."""
+    keys = ApiKeys(sqlite, cache_seconds=2.0)
+    assert keys.check("wrong") is None
+    assert keys.remembered_key("wrong") is None

@@ -107,4 +107,4 @@ def test_an_ended_job_runs_again(bench: Bench) -> None:
     new = answer.url.path.removeprefix("/jobs/")
     assert new != made["id"]
     assert bench.backend.jobs.get(new).status is Status.QUEUED  # type: ignore[union-attr]
-    assert new in bench.queue.sent
+    assert bench.queue.sent == ["cpu", "cpu"]

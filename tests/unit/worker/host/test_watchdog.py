@@ -12,7 +12,9 @@ class _Worker:
         self.idle = True
         self.left = 0
         self.now = 0.0
-        self.watchdog = Watchdog(self.queue, lambda: self.idle, self._leave, 60.0, lambda: self.now)
+        self.watchdog = Watchdog(
+            lambda: self.queue.depth(["cpu"]), lambda: self.idle, self._leave, 60.0, lambda: self.now
+        )
 
     def _leave(self) -> None:
         self.left += 1
@@ -26,14 +28,14 @@ class _Worker:
 def test_a_worker_that_takes_no_waiting_messages_exits() -> None:
     """It exits after its grace period, and not earlier."""
     worker = _Worker()
-    worker.queue.send("job_1")
+    worker.queue.send("cpu")
     assert [worker.look_after(20) for _ in range(4)] == [0, 0, 0, 1]
 
 
 def test_a_busy_worker_stays() -> None:
     """Messages wait because it works; the time starts anew when it is idle."""
     worker = _Worker()
-    worker.queue.send("job_1")
+    worker.queue.send("cpu")
     worker.look_after(0)
     worker.idle = False
     assert worker.look_after(1000) == 0
@@ -50,6 +52,6 @@ def test_a_worker_without_messages_stays() -> None:
 def test_a_worker_stays_while_the_broker_is_unreachable() -> None:
     """A fresh worker would find it no sooner."""
     worker = _Worker()
-    worker.queue.send("job_1")
+    worker.queue.send("cpu")
     worker.queue.available = False
     assert [worker.look_after(1000) for _ in range(3)] == [0, 0, 0]

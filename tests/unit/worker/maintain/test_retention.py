@@ -15,8 +15,6 @@ from app.core.db.engine import Database
 from app.core.idempotency import IdempotencyKeys
 from app.core.jobs import End, Job, JobEvents, JobFolder, JobLogs, JobPoints, Jobs, Lifecycle, NewJob, PointRow, Studies
 from app.core.jobs.studies import NewStudy
-from app.core.outbox import Outbox
-from app.core.queue import MemoryQueue
 from app.core.settings import Settings
 from app.core.states import Status
 from app.core.uploaded_files import NewUploadedFile, UploadedFile, UploadedFiles
@@ -41,8 +39,7 @@ def clean(settings: Settings, database: Database, blobs: LocalBlobs) -> Callable
     """One round of all steps, as if at another time."""
 
     def run(later: timedelta = timedelta()) -> None:
-        outbox = Outbox(database, MemoryQueue())
-        retention = Retention(settings, database, blobs, FolderStates(), outbox, lambda: datetime.now(UTC) + later)
+        retention = Retention(settings, database, blobs, FolderStates(), lambda: datetime.now(UTC) + later)
         for step in retention.steps().values():
             step()
 

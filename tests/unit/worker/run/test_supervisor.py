@@ -12,6 +12,7 @@ import pytest
 
 from app.core.db.engine import Database
 from app.core.jobs import End, Job, JobFolder, Jobs, Lifecycle, NewJob
+from app.core.jobs.waiting import Offer
 from app.core.settings import Settings
 from app.core.states import Status
 from app.core.uploaded_files import NewUploadedFile, UploadedFiles
@@ -20,7 +21,9 @@ from tests.processes import processes_with, until
 from tests.stored_blobs import unchecked
 from worker.host.stop_signal import StopSignal
 from worker.run import exit_codes
-from worker.run.supervisor import Supervisor, runner_command
+from worker.run.supervisor import RunningWorker, Supervisor, runner_command
+
+WORKER = RunningWorker("host:1:w", Offer(("cpu",), 2**40), {"CUDA_VISIBLE_DEVICES": "1"})
 
 WAITS = "import time; print('up', flush=True); time.sleep(600)"
 WAITS_FOR_SIGTERM = (
@@ -47,7 +50,7 @@ def run(settings: Settings, database: Database, stop: StopSignal) -> Callable[..
             return [sys.executable, "-c", script, claimed.id, str(claimed.attempt)]
 
         own = settings.model_copy(update=changes)
-        Supervisor(own, database, "host:1:w", stop, command, check_seconds=0.05).run(job.id)
+        Supervisor(own, database, WORKER, stop, command, check_seconds=0.05).run(job.queue)
 
     return run_script
 
@@ -281,7 +284,7 @@ def test_a_runner_that_cannot_start_counts_as_lost(
     settings: Settings, database: Database, stop: StopSignal, queued: Job, jobs: Jobs
 ) -> None:
     """The worker lives on."""
-    Supervisor(settings, database, "w", stop, lambda _: ["/nonexistent/program"]).run(queued.id)
+    Supervisor(settings, database, WORKER, stop, lambda _: ["/nonexistent/program"]).run()
     assert (_get(jobs, queued).status, _get(jobs, queued).lost_attempts) == ("queued", 1)
 
 
@@ -298,3 +301,9 @@ def test_children_of_the_runner_end_with_it(run: Callable[..., None], queued: Jo
 def test_the_command_names_job_attempt_and_parent(running: Job) -> None:
     """The runner dies with this process."""
     assert list(runner_command(running)[-3:]) == [running.id, "1", str(os.getpid())]
+
+
+def test_a_runner_gets_the_variables_of_its_worker(run: Callable[..., None], queued: Job, database: Database) -> None:
+    """Such as the GPU that it uses."""
+    run(queued, "import os; print('it sees', os.environ['CUDA_VISIBLE_DEVICES'], flush=True)")
+    assert "it sees 1" in log_text(database, queued.id)

@@ -28,7 +28,9 @@ FIELDS = {
         "ended_at",
         "expires_at",
         "attempt",
+        "queue",
         "queue_position",
+        "waiting_for",
         "error",
         "urls",
         "study",
@@ -51,7 +53,7 @@ def test_submit(bench: Bench) -> None:
     assert set(job["urls"]) == URLS
     assert (job["status"], job["progress"], job["queue_position"], job["attempt"]) == ("queued", 0.0, 0, 1)
     assert (job["name"], job["labels"], job["study"], job["error"]) == ("my job", {"team": "vision"}, None, None)
-    assert bench.queue.sent == [job["id"]]
+    assert bench.queue.sent == ["cpu"]
     assert bench.client.get(job["urls"]["self"]).json() == job
 
 
@@ -81,7 +83,7 @@ def test_submission_succeeds_without_the_broker(begin: Start) -> None:
     assert first.status_code == 202
     queue.available = True
     second = bench.client.post("/v1/jobs", json={"checkpoint": lenet(bench)})
-    assert queue.sent == [first.json()["id"], second.json()["id"]]
+    assert queue.sent == ["cpu", "cpu"]
     assert second.json()["queue_position"] == 1
 
 

@@ -35,8 +35,8 @@ def _statuses(database: Database, job: Job) -> list[str]:
     return [event.data["status"] for event in JobEvents(database).after(job.id, 0) if event.type == "status"]
 
 
-def _messages(database: Database, clock: ManualClock) -> int:
-    return Outbox(database, MemoryQueue(), clock).publish()
+def _messages(database: Database) -> int:
+    return Outbox(database, MemoryQueue()).publish()
 
 
 def test_a_claim_takes_a_queued_job(jobs: Jobs, lifecycle: Lifecycle, clock: ManualClock) -> None:
@@ -198,12 +198,12 @@ def test_a_lost_job_is_queued_again(
     running: Job, jobs: Jobs, lifecycle: Lifecycle, clock: ManualClock, database: Database
 ) -> None:
     """It has a message, its time counts up to the end of its lease, and its events say what happened."""
-    _messages(database, clock)
+    _messages(database)
     clock.pass_time(LEASE + 100)
     assert lifecycle.recover(running, 2) is Status.QUEUED
     job = get(jobs, running.id)
     assert (job.lost_attempts, job.ran_seconds, job.lease_until) == (1, LEASE, None)
-    assert _messages(database, clock) == 1
+    assert _messages(database) == 1
     assert _statuses(database, running) == ["queued", "running", "queued"]
 
 
@@ -280,12 +280,12 @@ def test_handing_a_job_back_counts_no_loss(
     running: Job, jobs: Jobs, lifecycle: Lifecycle, clock: ManualClock, database: Database
 ) -> None:
     """Its running time counts, and there is a message for the next worker."""
-    _messages(database, clock)
+    _messages(database)
     clock.pass_time(7)
     assert lifecycle.hand_back(running.id, 1) is Status.QUEUED
     job = get(jobs, running.id)
     assert (job.status, job.lost_attempts, job.ran_seconds, job.lease_until) == (Status.QUEUED, 0, 7, None)
-    assert _messages(database, clock) == 1
+    assert _messages(database) == 1
     second = lifecycle.claim(running.id, "w2", LEASE)
     assert second is not None
     assert second.attempt == 2

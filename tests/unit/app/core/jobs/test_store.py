@@ -47,39 +47,3 @@ def test_lists_are_filtered(jobs: Jobs, lifecycle: Lifecycle) -> None:
     assert found(JobFilter(label=("team", None))) == [labelled]
     assert found(JobFilter(label=("team", "vision"))) == [labelled]
     assert found(JobFilter(label=("team", "speech"))) == []
-
-
-def test_a_queue_position_counts_those_before(jobs: Jobs, lifecycle: Lifecycle, clock: ManualClock) -> None:
-    """The first job is at 0; a running one has no position."""
-    first = new_job(jobs)
-    clock.pass_time(1)
-    second = new_job(jobs)
-    assert [jobs.queue_position(job) for job in (first, second)] == [0, 1]
-    lifecycle.claim(first.id, "w1", 60)
-    assert jobs.queue_position(get(jobs, first.id)) is None
-    assert jobs.queue_position(second) == 0
-
-
-def test_a_deleted_job_is_not_found(jobs: Jobs) -> None:
-    """Not by id and not in lists."""
-    job = new_job(jobs)
-    jobs.mark_deleted(job.id)
-    assert jobs.get(job.id) is None
-    assert jobs.find("local", JobFilter(), 10) == []
-
-
-def test_active_jobs_are_counted(jobs: Jobs, lifecycle: Lifecycle) -> None:
-    """Queued and running ones, of that owner."""
-    running, cancelled, _ = new_job(jobs).id, new_job(jobs).id, new_job(jobs, "ada")
-    lifecycle.claim(running, "w1", 60)
-    lifecycle.request_cancel(cancelled)
-    assert jobs.count_active("local") == 1
-
-
-def test_retention_sets_when_a_job_expires(database: Database, clock: ManualClock) -> None:
-    """That many days after its creation; without retention, never."""
-    kept = new_job(Jobs(database, clock))
-    expiring = new_job(Jobs(database, clock, retention_days=2))
-    assert kept.expires_at is None
-    assert expiring.expires_at is not None
-    assert (expiring.expires_at - clock()).days == 2
