@@ -1,0 +1,135 @@
+"""The choice of a step size and of labels for one tensor after the other.
+
+All tensors share one price: a step size s of a tensor with n weights, whose mean squared error costs g a weight, causes
+a divergence of about n g s^2 / 24. The fewest bits for a given divergence of the whole network have g s^2 equal in all
+tensors (the bits of n weights fall by n / 2 log2(4) where the step doubles, the divergence rises fourfold). g is the
+mean Fisher information of the tensor, lessened by what error feedback makes up for: the mean of ``harm`` divided by the
+mean power of the inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from cnet.calibrate.error_feedback import LARGEST_LABEL, LabelBits, Rounding, choose_labels
+from cnet.calibrate.second_moments import FeedbackFactors, choose_shrinkage, compensated
+from cnet.calibrate.sequence import LayerInputs
+
+NOISE_OF_STEP = 1 / 12
+"""Mean squared error of rounding to multiples of a step size of 1."""
+
+HIGH_RATE = math.log(2) / 6
+"""Fall of the squared error for a bit more, in squares of the step size, at many bits a weight."""
+
+LEAST_FISHER = 1e-3
+"""Least mean Fisher information of a tensor, relative to that of all weights: few samples may miss what it does."""
+
+_LARGEST_STEP = 4.0  # in root mean squares of the tensor
+_MANTISSA_BITS = 8
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """What is known of a tensor before its labels are chosen.
+
+    Attributes:
+        fisher: mean of the diagonal of the Fisher information over its weights.
+        power: mean square of the inputs that it multiplies; 0: not known.
+    """
+
+    fisher: float
+    power: float
+
+
+@dataclass(eq=False)
+class LayerQuantizer:
+    """Quantizes tensors one after the other, and keeps their labels.
+
+    Attributes:
+        sensitivities: of all tensors, by name.
+        shapes: of all tensors, by name.
+        keep: which weights of each may be other than zero, in its shape.
+        cost: g s^2 of every tensor.
+        mu: price of a bit relative to the slope of error against bits at many bits a weight.
+        labels: of each tensor that was quantized: int32, shape (weights,), multiples of its step.
+        steps: step size of each.
+    """
+
+    sensitivities: Mapping[str, Sensitivity]
+    shapes: Mapping[str, tuple[int, ...]]
+    keep: Mapping[str, Tensor]
+    cost: float
+    mu: float
+    labels: dict[str, npt.NDArray[np.int32]] = field(default_factory=dict)
+    steps: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def for_divergence(
+        cls,
+        divergence: float,
+        mu: float,
+        sensitivities: Mapping[str, Sensitivity],
+        shapes: Mapping[str, tuple[int, ...]],
+        keep: Mapping[str, Tensor],
+    ) -> LayerQuantizer:
+        """The quantizer under which the outputs are expected to diverge by so many nats."""
+        weights = sum(math.prod(shape) for shape in shapes.values())
+        cost = 2 * divergence / NOISE_OF_STEP / max(weights, 1)
+        return cls(sensitivities, shapes, keep, cost, mu)
+
+    def __call__(self, name: str, layer: LayerInputs) -> Tensor:
+        """The quantized weights of a layer; ``QuantizeLayer``."""
+        weights = layer.weight.double()
+        shrinkage = choose_shrinkage(layer.halves)
+        weights = compensated(weights, layer.halves, shrinkage)
+        factors = FeedbackFactors.of((layer.halves[0] + layer.halves[1]).own, shrinkage)
+        keep = self.keep[name].reshape(weights.shape)
+        known = self.sensitivities[name]
+        gain = float(factors.harm.mean()) / known.power if known.power > 0 else 1.0
+        return self._quantized(name, weights, factors, self._fisher(name) * gain, keep).to(layer.weight.dtype)
+
+    def without_inputs(self, name: str, weight: Tensor) -> Tensor:
+        """The quantized values of a tensor whose inputs are not known, of any shape: without error feedback."""
+        matrix = weight.double().reshape(1, -1, 1)
+        factors = FeedbackFactors.none(weight.device)
+        keep = self.keep[name].reshape(matrix.shape)
+        return self._quantized(name, matrix, factors, self._fisher(name), keep).to(weight.dtype).reshape(weight.shape)
+
+    def _quantized(self, name: str, weights: Tensor, factors: FeedbackFactors, price: float, keep: Tensor) -> Tensor:
+        step = self._step(weights, price)
+        shape = self.shapes[name]
+        bits = None
+        if self.mu and weights.numel():
+            first = (weights.abs() / step).round().clamp(max=LARGEST_LABEL) * keep
+            bits = LabelBits.of(shape, first.reshape(-1).cpu().numpy().astype(np.int32), weights)
+        error = self.mu * HIGH_RATE * step**2 * float(factors.harm.mean())
+        labels = choose_labels(weights, Rounding(step, factors, bits, error, keep))
+        self.labels[name] = labels.reshape(-1).cpu().numpy().astype(np.int32)
+        self.steps[name] = step
+        return labels * step
+
+    def _fisher(self, name: str) -> float:
+        """The mean Fisher information of a tensor, not less than a small part of the network's."""
+        sizes = {other: math.prod(self.shapes[other]) for other in self.sensitivities}
+        overall = sum(self.sensitivities[other].fisher * size for other, size in sizes.items())
+        return max(self.sensitivities[name].fisher, LEAST_FISHER * overall / max(sum(sizes.values()), 1))
+
+    def _step(self, weights: Tensor, price: float) -> float:
+        """The step size at which ``price`` times its square is the network's cost, with few bits of mantissa."""
+        rms, largest = float(weights.square().mean().sqrt()), float(weights.abs().max())
+        if rms == 0:
+            return 1.0
+        step = math.sqrt(self.cost / price) if price > 0 else math.inf
+        return short_float(max(min(step, _LARGEST_STEP * rms), largest / (LARGEST_LABEL - 2)))
+
+
+def short_float(number: float) -> float:
+    """A positive number rounded up to a float32 with 8 bits of mantissa, which take few bytes in a bundle."""
+    mantissa, exponent = math.frexp(max(number, float(np.finfo(np.float32).tiny)))
+    return math.ldexp(math.ceil(mantissa * 2**_MANTISSA_BITS), exponent - _MANTISSA_BITS)

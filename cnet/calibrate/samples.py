@@ -1,0 +1,118 @@
+"""The calibration inputs: drawn, checked, and divided into two halves that are as unlike as possible.
+
+Settings found on one half are judged on the other (``second_moments``). Inputs often come from few sources, such as
+several crops of one photograph; a random division would have each source on both sides. Samples are therefore ordered
+by the direction in which the network's outputs differ most (their first principal component), and divided in the
+middle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cnet.calibrate.config import Calibrate
+from cnet.data import Dataset, Split
+from cnet.errors import DatasetError
+from cnet.training.config import Preprocess
+from cnet.training.device_splits import DeviceSplit, load_splits
+from cnet.training.networks.builder import NetworkBuilder
+
+Batch = tuple[Tensor, ...]
+
+FEW_SAMPLES = 8
+"""With fewer samples a calibration says little."""
+
+_BATCH = 32
+_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Calibration inputs in batches, each of which belongs to one of two halves.
+
+    Attributes:
+        batches: what the network takes in, each tensor of shape (batch, ...).
+        second_half: for each batch, whether it is of the second half.
+    """
+
+    batches: tuple[Batch, ...]
+    second_half: tuple[bool, ...]
+
+    def __len__(self) -> int:
+        return sum(len(batch[0]) for batch in self.batches)
+
+
+def draw(split: Split, settings: Calibrate) -> Split:
+    """The inputs that are used: all of them, or some drawn by a fixed seed, in their order; without targets.
+
+    Raises:
+        DatasetError: (``constant_inputs``) all samples are the same.
+    """
+    count = len(split)
+    rows = np.arange(count)
+    if count > settings.samples:
+        rows = np.sort(np.random.default_rng(_SEED).permutation(count)[: settings.samples])
+    inputs = {name: values[rows] for name, values in split.inputs.items()}
+    if len(rows) > 1 and all(bool(np.all(values == values[:1])) for values in inputs.values()):
+        raise DatasetError(
+            f"calibrate.inputs: all {len(rows)} samples are the same. Give inputs of the kind that the network is "
+            "used on.",
+            code="constant_inputs",
+        )
+    return Split(inputs)
+
+
+def on_device(
+    split: Split, network: NetworkBuilder, preprocess: Preprocess | None, device: torch.device
+) -> DeviceSplit:
+    """The inputs on the device.
+
+    Raises:
+        DatasetError: (``wrong_input_shape``) the network does not take them; both shapes are stated.
+    """
+    unlabelled = Split(split.inputs, np.zeros(len(split), np.int64))
+    return load_splits(Dataset(unlabelled, unlabelled), network, preprocess or Preprocess(), device)["train"]
+
+
+def in_batches(split: DeviceSplit, size: int | None = None) -> tuple[Batch, ...]:
+    """What the network takes in, in batches of one size but the last.
+
+    Args:
+        split: the inputs.
+        size: of a batch; None: one that suits the network.
+    """
+    size = size or split.fixed_batch or _BATCH
+    return tuple(split.rows(slice(start, start + size)) for start in range(0, len(split), size))
+
+
+def in_halves(split: DeviceSplit, outputs: Tensor) -> Samples:
+    """The inputs in two halves that are as unlike as possible, by what the network gives for them.
+
+    Args:
+        split: the inputs.
+        outputs: of the original network for each, shape (n, ...).
+    """
+    order = _order(outputs)
+    middle = (len(order) + 1) // 2
+    batches: list[Batch] = []
+    second: list[bool] = []
+    size = split.fixed_batch or _BATCH
+    for half, rows in enumerate((order[:middle], order[middle:])):
+        for start in range(0, len(rows), size):
+            batches.append(split.rows(rows.sort()[0][start : start + size].to(split.device)))
+            second.append(half == 1)
+    return Samples(tuple(batches), tuple(second))
+
+
+def _order(outputs: Tensor) -> Tensor:
+    """The samples along the first principal component of their outputs: int64, shape (n,)."""
+    flat = outputs.double().cpu()
+    flat = flat.reshape(len(flat), -1, flat.shape[-1]).mean(1) if flat.dim() > 1 else flat[:, None]
+    centred = flat - flat.mean(0)
+    vectors = torch.linalg.eigh(centred @ centred.T)[1]
+    along = vectors[:, -1]
+    return torch.argsort(along * torch.sign(along[along.abs().argmax()]), stable=True)

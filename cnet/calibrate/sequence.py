@@ -1,0 +1,163 @@
+"""One pass through a network in which each layer is quantized when all samples have come to it.
+
+The samples run through the original and the quantized network side by side. At each operation with a weight the inputs
+of all samples are there, in both networks; its labels are chosen from them, and the samples of the quantized network
+go on with what the quantized layer gives. Biases, and the running means of batch normalizations, take up the mean
+change of each channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cnet.calibrate import normalization
+from cnet.calibrate.lockstep import Call, Lockstep
+from cnet.calibrate.samples import Samples
+from cnet.calibrate.second_moments import Moments
+from cnet.calibrate.weight_uses import WeightUse, use_of
+
+_LEAST_VECTORS = 4096  # of a layer's inputs, from which its second moments are computed
+_VECTORS_PER_COLUMN = 16
+
+
+@dataclass(frozen=True, eq=False)
+class LayerInputs:
+    """What is known of the inputs of a weight when it is quantized.
+
+    Attributes:
+        weight: the weight as a matrix, shape (groups, rows, columns).
+        halves: second moments over the two halves of the samples.
+    """
+
+    weight: Tensor
+    halves: tuple[Moments, Moments]
+
+
+QuantizeLayer = Callable[[str, LayerInputs], Tensor]
+"""From the name of a weight and its inputs to the quantized matrix, of the same shape and type."""
+
+
+@dataclass(frozen=True, eq=False)
+class QuantizedLayers:
+    """What a pass has changed.
+
+    Attributes:
+        corrections: new values of biases and running means, by name.
+        outputs: of the quantized network, for each batch.
+        visited: names of the weights that were quantized, in the order of the pass.
+    """
+
+    corrections: Mapping[str, Tensor]
+    outputs: tuple[Tensor, ...]
+    visited: tuple[str, ...]
+
+
+@torch.no_grad()
+def quantize_in_sequence(
+    module: nn.Module, names: Mapping[int, str], samples: Samples, quantize: QuantizeLayer, *, correct: bool = True
+) -> QuantizedLayers:
+    """Quantize each weight on the inputs that it has in the quantized network.
+
+    Args:
+        module: the original network in evaluation mode; it stays as it is.
+        names: of all its tensors by their ``id``, and of those to quantize among them.
+        samples: calibration inputs.
+        quantize: chooses the quantized values of a weight, at its first use.
+        correct: whether biases and running means take up the mean change.
+    """
+    return _Pass(module, names, samples, quantize, correct).run()
+
+
+@dataclass(eq=False)
+class _Pass:
+    module: nn.Module
+    names: Mapping[int, str]
+    samples: Samples
+    quantize: QuantizeLayer
+    correct: bool
+    changed: dict[int, Tensor] = field(default_factory=dict)  # tensors of the quantized network by id of the original
+    visited: list[str] = field(default_factory=list)
+    corrections: dict[str, Tensor] = field(default_factory=dict)
+
+    def run(self) -> QuantizedLayers:
+        batches = self.samples.batches
+        passes = Lockstep(self.module, [*batches, *batches], self._watches)
+        for number, calls in enumerate(passes):
+            self._visit(number, calls[: len(batches)], calls[len(batches) :])
+        return QuantizedLayers(self.corrections, tuple(passes.outputs[len(batches) :]), tuple(self.visited))
+
+    def _watches(self, function: Callable[..., Any], args: tuple[Any, ...]) -> bool:
+        use = use_of(function)
+        if use is not None:
+            return len(args) > use.weight and id(args[use.weight]) in self.names
+        return self.correct and normalization.is_batch_norm(function)
+
+    def _visit(self, number: int, original: Sequence[Call], quantized: Sequence[Call]) -> None:
+        use = use_of(original[0].function)
+        if use is not None:
+            self._quantize(use, number, original, quantized)
+        for call in original:
+            call.result = call.run()
+        if use is None:
+            self._normalize(original, quantized)
+        else:
+            self._multiply(use, original, quantized)
+
+    def _quantize(self, use: WeightUse, number: int, original: Sequence[Call], quantized: Sequence[Call]) -> None:
+        """Quantize the weight of a layer, unless an earlier use of it has done so."""
+        weight = original[0].args[use.weight]
+        if id(weight) in self.changed:
+            return
+        matrix = use.matrix(weight, original[0])
+        limit = max(_LEAST_VECTORS, _VECTORS_PER_COLUMN * matrix.shape[-1])
+        found: list[list[Moments]] = [[], []]
+        samples = len(self.samples)
+        for place, (one, other, second) in enumerate(zip(original, quantized, self.samples.second_half, strict=True)):
+            share = -(-limit * len(self.samples.batches[place][0]) // samples)
+            vectors = [
+                use.inputs(call, share, torch.Generator().manual_seed(number * len(original) + place))
+                for call in (one, other)
+            ]
+            found[second].append(Moments.of(*vectors))
+        halves = tuple(sum(half[1:], half[0]) if half else Moments.none(matrix) for half in found)
+        made = self.quantize(self.names[id(weight)], LayerInputs(matrix, (halves[0], halves[1])))
+        self.changed[id(weight)] = made.reshape(weight.shape)
+        self.visited.append(self.names[id(weight)])
+
+    def _multiply(self, use: WeightUse, original: Sequence[Call], quantized: Sequence[Call]) -> None:
+        """Give the quantized network the results of its own layer, with the mean of each channel corrected."""
+        weight = original[0].args[use.weight]
+        for call in quantized:
+            args = list(call.args)
+            args[use.weight] = self.changed[id(weight)]
+            call.result = call.run(*args)
+        bias = original[0].args[use.bias] if len(original[0].args) > use.bias else original[0].kwargs.get("bias")
+        if not self.correct or bias is None or id(bias) not in self.names or self.names[id(bias)] in self.corrections:
+            return
+        counts = torch.tensor([len(batch[0]) for batch in self.samples.batches], dtype=torch.float64)
+        shares = counts / counts.sum()
+        change = sum(
+            float(share) * (use.channel_means(one.result) - use.channel_means(other.result))
+            for share, one, other in zip(shares, original, quantized, strict=True)
+        )
+        self.corrections[self.names[id(bias)]] = (bias.double() + change).to(bias.dtype)
+        for call in quantized:
+            call.result = call.result + use.by_channel(torch.as_tensor(change), call.result)
+
+    def _normalize(self, original: Sequence[Call], quantized: Sequence[Call]) -> None:
+        """Let the running mean of a batch normalization follow the change of its input."""
+        mean = normalization.running_mean(original[0])
+        name = None if mean is None else self.names.get(id(mean))
+        if mean is None or name is None:
+            for call in quantized:
+                call.result = call.run()
+            return
+        if name not in self.corrections:
+            self.corrections[name] = normalization.shifted_mean(original, quantized, mean)
+        for call in quantized:
+            call.result = normalization.run_with_mean(call, self.corrections[name])

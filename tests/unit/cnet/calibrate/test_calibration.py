@@ -1,0 +1,166 @@
+"""Networks quantized by unlabelled inputs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cnet.calibrate.calibration import Calibration, Quantizing
+from cnet.data import Split
+from cnet.errors import DatasetError, StoppedError, TrainingError
+from cnet.observer import SilentObserver
+from cnet.symbols import Symbols
+from cnet.training.networks.builder import NetworkBuilder
+from cnet.weights import Weights
+from tests.unit.cnet.calibrate.small_calibration import calibration, digits, kept, trained
+
+FINE = Quantizing(divergence=1e-3)
+
+
+@pytest.fixture(scope="module")
+def network() -> tuple[NetworkBuilder, Weights]:
+    """A ResNet-8 and its weights."""
+    return trained("resnet8")
+
+
+def quantized(found: Calibration, weights: Weights, quantizing: Quantizing = FINE) -> tuple[Weights, Symbols]:
+    """The corrected weights and the symbols."""
+    return found.quantize(weights, kept(weights), quantizing, found.sensitivities(weights))
+
+
+def test_the_divergence_on_other_inputs_is_about_the_one_asked_for(network: tuple[NetworkBuilder, Weights]) -> None:
+    """Within a factor of four while it is small; and what diverges more has fewer bits."""
+    builder, weights = network
+    found = calibration(builder, digits(64))
+    others = calibration(builder, digits(128, first=600))
+    sensitivities, sizes = found.sensitivities(weights), []
+
+    for divergence in (1e-3, 1e-2):
+        corrected, symbols = found.quantize(weights, kept(weights), Quantizing(divergence), sensitivities)
+        kl = others.compare(weights, corrected.with_vector(symbols.vector()))["kl"]
+        assert divergence / 4 < kl < divergence * 4
+        sizes.append(symbols.clusters or 0)
+    assert sizes[1] < sizes[0]
+
+
+def test_equal_bits_on_a_second_run(network: tuple[NetworkBuilder, Weights]) -> None:
+    """Labels, steps and corrections."""
+    builder, weights = network
+
+    one, other = (quantized(calibration(builder, digits(16)), weights) for _ in range(2))
+
+    assert np.array_equal(one[1].vector(), other[1].vector())
+    assert one[0].digest() == other[0].digest()
+
+
+def test_a_fine_quantization_changes_next_to_nothing(network: tuple[NetworkBuilder, Weights]) -> None:
+    """A small divergence asks for small steps."""
+    builder, weights = network
+    found = calibration(builder, digits(16))
+
+    _, symbols = quantized(found, weights, Quantizing(1e-6, mu=0.0))
+
+    assert symbols.vector() == pytest.approx(weights.vector(), abs=0.01)
+
+
+def test_pruned_weights_stay_zero(network: tuple[NetworkBuilder, Weights]) -> None:
+    """In all tensors."""
+    builder, weights = network
+    found, keep = calibration(builder, digits(16)), kept(weights)
+    keep[::3] = False
+
+    _, symbols = found.quantize(weights, keep, FINE, found.sensitivities(weights))
+
+    assert not symbols.keep[::3].any()
+
+
+def test_samples_are_drawn_where_there_are_more(network: tuple[NetworkBuilder, Weights]) -> None:
+    """The same ones each time."""
+    builder, weights = network
+    inputs = digits(200)
+
+    one, other = (calibration(builder, inputs, samples=20).sensitivities(weights) for _ in range(2))
+
+    assert one == other
+    assert one != calibration(builder, inputs, samples=21).sensitivities(weights)
+
+
+def test_inputs_of_another_shape_are_refused_with_both_shapes(network: tuple[NetworkBuilder, Weights]) -> None:
+    """What the network takes, and what was given."""
+    builder, weights = network
+
+    with pytest.raises(DatasetError, match=r"shape \(3, 8, 8\).* \(1, 8, 8\)") as refusal:
+        calibration(builder, np.repeat(digits(8), 3, axis=1)).sensitivities(weights)
+    assert refusal.value.code == "wrong_input_shape"
+
+
+def test_constant_inputs_are_refused(network: tuple[NetworkBuilder, Weights]) -> None:
+    """All samples alike say nothing of how inputs vary."""
+    builder, weights = network
+
+    with pytest.raises(DatasetError, match="all 8 samples are the same") as refusal:
+        calibration(builder, np.repeat(digits(1), 8, axis=0)).sensitivities(weights)
+    assert refusal.value.code == "constant_inputs"
+
+
+def test_few_samples_are_warned_about(network: tuple[NetworkBuilder, Weights]) -> None:
+    """Fewer than 8."""
+    builder, _ = network
+
+    assert calibration(builder, digits(8)).warnings() == ()
+    assert "7 samples are few" in calibration(builder, digits(7)).warnings()[0]
+
+
+def test_the_layer_that_gives_numbers_that_are_not_finite_is_named(network: tuple[NetworkBuilder, Weights]) -> None:
+    """The first one in the order of the network."""
+    builder, weights = network
+    name = weights.compressible[2]
+    broken = weights.with_arrays({name: np.full(weights[name].shape, 3e38, np.float32)})
+
+    with pytest.raises(TrainingError, match=name) as refusal:
+        calibration(builder, digits(8)).sensitivities(broken)
+    assert refusal.value.code == "not_finite"
+
+
+def test_it_stops_where_it_is_asked_to(network: tuple[NetworkBuilder, Weights]) -> None:
+    """Within a pass."""
+    builder, weights = network
+
+    class Stopping(SilentObserver):
+        """Asks to stop from the third question on."""
+
+        questions = 0
+
+        def should_stop(self) -> bool:
+            """Whether it was asked three times."""
+            self.questions += 1
+            return self.questions > 2
+
+    with pytest.raises(StoppedError):
+        calibration(builder, digits(8), Stopping()).sensitivities(weights)
+
+
+def test_a_tensor_without_effect_keeps_a_usable_step(network: tuple[NetworkBuilder, Weights]) -> None:
+    """Few samples may miss what a tensor does: its step is not without bounds."""
+    builder, weights = network
+    found = calibration(builder, digits(8))
+    sensitivities = found.sensitivities(weights)
+    name = weights.compressible[1]
+    sensitivities[name] = replace(sensitivities[name], fisher=0.0)
+
+    _, symbols = found.quantize(weights, kept(weights), FINE, sensitivities)
+
+    part = dict(weights.slices())[name]
+    assert np.count_nonzero(symbols.keep[part])
+
+
+def test_inputs_by_name_are_those_of_the_network(network: tuple[NetworkBuilder, Weights]) -> None:
+    """Targets are not used."""
+    builder, weights = network
+    labelled = Split({"x": digits(16)}, np.zeros(16, np.int64))
+
+    assert calibration(builder, labelled).sensitivities(weights) == calibration(builder, digits(16)).sensitivities(
+        weights
+    )
