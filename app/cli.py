@@ -13,8 +13,10 @@ from typing import Annotated
 
 import typer
 
-from app.commands import keys, local, programs, remote, service
+from app.commands import doctor, keys, service
 from app.commands.failures import Failure, describe
+from app.commands.files import bundles, compress, diff, evaluate, inspect
+from app.commands.remote import catalogue, compare, jobs, login, results, stored_files, studies, submit
 from app.console.exit_codes import CANCELLED, DONE, FAILED, USAGE
 from app.console.output import emit_json, note
 
@@ -28,11 +30,11 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-service.add_to(app)
-keys.add_to(app)
-local.add_to(app)
-remote.add_to(app)
-programs.add_to(app)
+for group in (
+    *(service, compress, evaluate, inspect, bundles, diff),
+    *(submit, jobs, results, compare, studies, stored_files, catalogue, login, keys, doctor),
+):
+    group.add_to(app)
 
 
 def _print_version(given: bool) -> None:

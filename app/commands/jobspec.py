@@ -56,7 +56,7 @@ class SpecOptions:
     quality: Quality = None
     assignments: Assignments = None
 
-    def document(self, checkpoint: str | None = None) -> dict[str, Any]:
+    def document(self, checkpoint: str | None = None, base: dict[str, Any] | None = None) -> dict[str, Any]:
         """The specification as a JSON object; its fields are not checked yet.
 
         A part that is given another name than in the file loses the parameters that the file gives it: they are those
@@ -64,6 +64,7 @@ class SpecOptions:
 
         Args:
             checkpoint: the checkpoint that is named by the command's argument; it is not put into the specification.
+            base: another job's specification, which all options override; None: none.
 
         Raises:
             typer.BadParameter: the file holds no JSON object, an assignment is not of the form ``PATH=VALUE``, or one
@@ -77,7 +78,7 @@ class SpecOptions:
                 f"the checkpoint is named twice, by the argument {checkpoint} too. Leave one of them out.",
                 param_hint="--set checkpoint",
             )
-        document = self._from_file()
+        document = {**(base or {}), **self._from_file()}
         for assignment in assignments:
             if assignment.path[1:] == ("name",) and isinstance(assignment.value, str):
                 _name_part(document, assignment.path[0], assignment.value)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.commands.options import Data, Json
+from app.commands.options import SERVICE, Data, Json
 from app.console.exit_codes import FAILED
 from app.console.output import columns, emit_json, emit_line, note
 
@@ -31,7 +31,7 @@ commands = typer.Typer(help="Create, list and revoke API keys.", no_args_is_help
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to ``app``."""
-    app.add_typer(commands, name="keys")
+    app.add_typer(commands, name="keys", rich_help_panel=SERVICE)
 
 
 @commands.command()

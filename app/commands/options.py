@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+FILES = "Files on this machine"
+ON_A_SERVER = "Jobs and files on a server"
+SERVICE = "A server of your own"
+
 Json = Annotated[bool, typer.Option("--json", help="Print only JSON on standard output.")]
-Server = Annotated[str, typer.Option("--server", envvar="CNET_SERVER", help="URL of the server.")]
-ApiKey = Annotated[
-    str | None, typer.Option("--api-key", envvar="CNET_API_KEY", show_default=False, help="API key for the server.")
-]
 Data = Annotated[
     Path | None, typer.Option("--data", show_default="CNET_DATA_DIR, else ./data", help="Data folder of the service.")
 ]
@@ -128,5 +128,3 @@ Streaming = Annotated[
     ),
 ]
 Encoder = Annotated[str | None, typer.Option("--encode", metavar="NAME", help="How the bundle's content is encoded.")]
-
-DEFAULT_SERVER = "http://127.0.0.1:8000"

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from app.commands.options import Data, Json
+from app.commands.options import SERVICE, Data, Json
 from app.console.output import emit_json, emit_line, note
 
 database = typer.Typer(help="The database of the service.", no_args_is_help=True)
@@ -15,9 +15,9 @@ database = typer.Typer(help="The database of the service.", no_args_is_help=True
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to ``app``."""
-    app.command()(up)
-    app.command()(demo)
-    app.add_typer(database, name="db")
+    app.command(rich_help_panel=SERVICE)(up)
+    app.command(rich_help_panel=SERVICE)(demo)
+    app.add_typer(database, name="db", rich_help_panel=SERVICE)
 
 
 def up(

@@ -1,4 +1,4 @@
-"""Show the progress of a job on a server until it ends."""
+"""Show the progress of a job on a server until it ends, and how it ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.console.output import emit_line, note
 
 if TYPE_CHECKING:
     from app.console.progress import ProgressBar
-    from cnet.client import Client
+    from cnet.client import Client, Job
 
 _CODES = {"succeeded": DONE, "failed": FAILED, "cancelled": CANCELLED, "timed_out": TIMED_OUT}
 
@@ -19,44 +19,63 @@ def exit_code(job: dict[str, Any]) -> int:
     return _CODES.get(job["status"], FAILED)
 
 
-def follow(client: Client, job_id: str, *, quiet: bool) -> dict[str, Any]:
+def follow(client: Client, job_id: str, *, quiet: bool, timeout: float | None = None) -> Job:
     """Show the events of a job as they arrive.
+
+    Args:
+        client: of the server.
+        job_id: the job.
+        quiet: show nothing.
+        timeout: how many seconds to wait; None: until the job has ended.
 
     Returns:
         The job, after it has ended.
 
+    Raises:
+        WaitTimeoutError: it has not ended in time. It goes on.
+
     """
     from app.console.progress import ProgressBar
 
-    with ProgressBar("queued", quiet=quiet) as bar:
-        for event in client.events(job_id):
-            _show(event, bar)
-    return client.job(job_id)
+    try:
+        with ProgressBar("queued", quiet=quiet) as bar:
+            return client.wait(job_id, timeout=timeout, on_event=lambda event: _show(event, bar))
+    except KeyboardInterrupt:
+        note(f"the job goes on; `cnet wait {job_id}` shows it again, `cnet cancel {job_id}` ends it")
+        raise
 
 
-def print_outcome(job: dict[str, Any], results: dict[str, Any] | None = None) -> None:
-    """Print how a job ended, with its error where it has one, and the verdict on its selected point."""
-    error = job.get("error")
+def print_outcome(job: dict[str, Any], results: dict[str, Any]) -> None:
+    """Print how a job ended: its error where it has one, its points, the selected one, and what to do next."""
+    from app.console.summary import Finished
+
+    error, job_id = job.get("error"), job["id"]
+    finished = Finished.from_json(results, job["spec"])
+    if finished is not None and finished.points:
+        emit_line(finished.table())
+        emit_line("")
     if error:
         note(f"cnet: {error['code']}: {error['detail']}")
-    emit_line(f"{job['id']}: {job['status']}")
-    if results is not None and results["selected"] is not None:
-        emit_line(results_table(results).splitlines()[-1])
+    emit_line(f"{job_id}: {job['status']}")
+    if finished is not None and job["status"] == "succeeded":
+        emit_line(finished.summary([f"cnet download {job_id} -o model.cnet.npz"]))
+    else:
+        emit_line(f"next: cnet logs {job_id}, or cnet retry {job_id}")
 
 
-def results_table(results: dict[str, Any]) -> str:
-    """The results of a job as a table: the baseline, then one row for each point; ``>`` marks the selected one."""
-    from cnet.results.damage import verdict
-    from cnet.results.points import BaselineResult, Point
-    from cnet.results.report import table
+def results_table(results: dict[str, Any], spec: dict[str, Any]) -> str:
+    """The results of a job as a table, and what is to say of the selected point where there is one."""
+    from app.console.summary import Finished
 
-    points, selected = [Point.from_json(point) for point in results["points"]], results["selected"]
-    baseline = BaselineResult.from_json(results["baseline"])
-    shown = table(baseline, points, selected)
-    return shown.rstrip("\n") if selected is None else shown + verdict(baseline, points[selected])
+    finished = Finished.from_json(results, spec)
+    if finished is None:
+        return ""
+    return finished.table() if finished.point is None else f"{finished.table()}\n\n{finished.summary()}"
 
 
 def _show(event: dict[str, Any], bar: ProgressBar) -> None:
+    from cnet.results.points import Point
+
     kind = event["type"]
     value = event.get(kind)
     if kind == "phase" and isinstance(value, str):
@@ -68,15 +87,4 @@ def _show(event: dict[str, Any], bar: ProgressBar) -> None:
     elif kind == "log":
         bar.log(str(value))
     elif kind == "point" and isinstance(value, dict):
-        bar.print_line(_point(value))
-
-
-def _point(point: dict[str, Any]) -> str:
-    metric, accuracy = point.get("metric"), point.get("accuracy")
-    shown = "" if accuracy is None else f", accuracy {accuracy:.2f} %"
-    if metric is not None and metric["name"] != "accuracy":
-        shown = f", {metric['name']} {metric['value']:.4g} {metric['unit']}".rstrip()
-    return (
-        f"point {point['index']}: sparsity {point['sparsity']:.4f}, clusters {point['clusters'] or '-'}:"
-        f" {point['ratio']:.2f} times smaller{shown}"
-    )
+        bar.show_point(Point.from_json(value))

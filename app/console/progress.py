@@ -1,21 +1,27 @@
-"""Progress of long work: a bar on a terminal, one line for each phase where the output goes to a file."""
+"""Progress of long work: a bar on a terminal, lines of text where the output goes to a file."""
 
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from app.console.output import note
+from app.console.time_left import TimeLeft
 from cnet.results.baseline import score_text
 from cnet.results.points import BaselineResult, Point
 
 _SHORT_PHASES = frozenset({"load", "prune", "quantize", "encode", "evaluate", "publish"})
 """Short phases, which get no line of their own in a file."""
+
+_SECONDS_BETWEEN_LINES = 10.0
+"""Time between two lines about epochs in a file; the last epoch of a training always gets one."""
 
 
 class ProgressBar:
@@ -24,22 +30,26 @@ class ProgressBar:
     Args:
         title: shown before the first phase begins.
         quiet: show nothing.
+        clock: the time in seconds; replaced in tests.
 
     """
 
-    def __init__(self, title: str, *, quiet: bool = False) -> None:
+    def __init__(self, title: str, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._quiet = quiet
         self._live = not quiet and sys.stderr.isatty()
+        self._clock = clock
+        self._left = TimeLeft(clock)
+        self._line_at = clock()
         self._progress = Progress(
-            TextColumn("{task.description:<34}"),
-            BarColumn(bar_width=30),
+            TextColumn("{task.description:<44}"),
+            BarColumn(bar_width=24),
             TaskProgressColumn(),
             TimeElapsedColumn(),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
             console=Console(stderr=True),
             disable=not self._live,
         )
-        self._task = self._progress.add_task(title, total=1.0)
+        self._task = self._progress.add_task(title, total=1.0, left="")
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -58,13 +68,19 @@ class ProgressBar:
 
     def progress(self, fraction: float) -> None:
         """Move the bar to ``fraction``, 0 to 1."""
-        self._progress.update(self._task, completed=fraction)
+        self._left.update(fraction)
+        self._progress.update(self._task, completed=fraction, left=self._left.text)
 
     def metric(self, values: dict[str, Any]) -> None:
-        """Show the loss and accuracy of an epoch beside the phase."""
-        shown = " ".join(f"{name} {values[name]:.4g}" for name in ("loss", "accuracy") if _is_number(values.get(name)))
-        if shown and "phase" in values:
-            self._progress.update(self._task, description=f"{values['phase']} {shown}")
+        """Show the epoch and its loss and score: beside the bar, or now and then as a line."""
+        if "phase" not in values:
+            return
+        self._progress.update(self._task, description=f"{values['phase']}{_epoch(values)}{_scores(values)}")
+        now, last = self._clock(), values.get("epoch") == values.get("epochs")
+        if not self._live and (last or now - self._line_at >= _SECONDS_BETWEEN_LINES):
+            self._line_at = now
+            parts = [f"{values['phase']}{_epoch(values)}{_scores(values)}", f"{self._left.fraction:.0%} done"]
+            self.print_line(", ".join(filter(None, [*parts, self._left.text])))
 
     def log(self, message: str) -> None:
         """Print a line above the bar."""
@@ -82,6 +98,10 @@ class ProgressBar:
     def point(self, point: Point, bundle: Path) -> None:
         """Print the numbers of a finished point."""
         del bundle
+        self.show_point(point)
+
+    def show_point(self, point: Point) -> None:
+        """Print the numbers of a finished point."""
         self.print_line(
             f"point {point.index}: sparsity {point.sparsity:.4f}, clusters {point.clusters or '-'}:"
             f" {point.ratio:.2f} times smaller{score_text(point)}"
@@ -95,6 +115,16 @@ class ProgressBar:
             self._progress.console.print(text, markup=False, highlight=False)
         else:
             note(text)
+
+
+def _epoch(values: dict[str, Any]) -> str:
+    return f" epoch {values['epoch']}/{values['epochs']}" if {"epoch", "epochs"} <= set(values) else ""
+
+
+def _scores(values: dict[str, Any]) -> str:
+    """The loss and the score of an epoch, whatever the task calls it."""
+    known = {"phase", "epoch", "epochs", "lambda", "compressibility"}
+    return "".join(f" {name} {value:.4g}" for name, value in values.items() if name not in known and _is_number(value))
 
 
 def _is_number(value: Any) -> bool:

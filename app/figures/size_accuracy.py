@@ -65,16 +65,15 @@ def plot(series: Sequence[Series], title: str) -> Element | None:
 
 
 def pareto_front(points: Sequence[Point], score: Score) -> list[Point]:
-    """The points that no other one beats in both size and score, by rising size."""
+    """The points that no other one beats in both size and score, by rising size; they may be those of several jobs."""
     sign = -1.0 if score.higher_is_better else 1.0
-    scored = sorted((p.bytes.total, sign * v, p.index) for p in points if (v := score.of_point(p)) is not None)
-    by_index = {point.index: point for point in points}
+    valued = [(point, value) for point in points if (value := score.of_point(point)) is not None]
     front: list[Point] = []
-    best = float("inf")
-    for _, cost, index in scored:
-        if cost < best:
-            best = cost
-            front.append(by_index[index])
+    lowest = float("inf")
+    for point, value in sorted(valued, key=lambda pair: (pair[0].bytes.total, sign * pair[1], pair[0].index)):
+        if sign * value < lowest:
+            lowest = sign * value
+            front.append(point)
     return front
 
 

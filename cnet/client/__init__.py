@@ -4,7 +4,7 @@
 """
 
 from cnet.client.async_client import DEFAULT_SERVER, AsyncClient
-from cnet.client.client import Client, Job
+from cnet.client.client import Client
 from cnet.client.errors import (
     ApiError,
     AuthenticationError,
@@ -18,7 +18,9 @@ from cnet.client.errors import (
     UnreachableError,
     WaitTimeoutError,
 )
+from cnet.client.handles import Job, Study
 from cnet.client.job import FINAL, AsyncJob
+from cnet.client.study import AsyncStudy
 
 __all__ = [
     "DEFAULT_SERVER",
@@ -26,6 +28,7 @@ __all__ = [
     "ApiError",
     "AsyncClient",
     "AsyncJob",
+    "AsyncStudy",
     "AuthenticationError",
     "Client",
     "ClientError",
@@ -36,6 +39,7 @@ __all__ = [
     "NotFoundError",
     "RateLimitError",
     "ServerError",
+    "Study",
     "UnreachableError",
     "WaitTimeoutError",
 ]

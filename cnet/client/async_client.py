@@ -19,6 +19,7 @@ import httpx2
 
 from cnet.client.calls.modules import ModuleCalls
 from cnet.client.calls.service import ServiceCalls
+from cnet.client.calls.studies import StudyCalls
 from cnet.client.http.connection import Address, AsyncConnection, Connection
 from cnet.client.http.transport import Transport
 
@@ -26,7 +27,7 @@ DEFAULT_SERVER = "http://127.0.0.1:8000"
 DEFAULT_RETRIES = 5
 
 
-class AllCalls(ModuleCalls, ServiceCalls):
+class AllCalls(ModuleCalls, StudyCalls, ServiceCalls):
     """All calls of the API, over either kind of connection."""
 
     def __init__(self, server: str, connection: Connection, retries: int) -> None:

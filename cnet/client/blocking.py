@@ -12,9 +12,10 @@ from inspect import isasyncgen
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from cnet.client.job import AsyncJob
+from cnet.client.study import AsyncStudy
 
 if TYPE_CHECKING:
-    from cnet.client.client import Job
+    from cnet.client.handles import Job, Study
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,6 +40,14 @@ def blocking(
 def blocking(
     method: Callable[Concatenate[Any, P], Coroutine[Any, Any, list[AsyncJob]]],
 ) -> Callable[Concatenate[Any, P], list[Job]]: ...
+@overload
+def blocking(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, AsyncStudy]],
+) -> Callable[Concatenate[Any, P], Study]: ...
+@overload
+def blocking(
+    method: Callable[Concatenate[Any, P], Coroutine[Any, Any, list[AsyncStudy]]],
+) -> Callable[Concatenate[Any, P], list[Study]]: ...
 @overload
 def blocking(
     method: Callable[Concatenate[Any, P], Coroutine[Any, Any, T]],

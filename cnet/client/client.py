@@ -19,49 +19,8 @@ import httpx2
 
 from cnet.client.async_client import DEFAULT_RETRIES, DEFAULT_SERVER, AllCalls
 from cnet.client.blocking import Blocking, blocking
-from cnet.client.documents import JobDocument
+from cnet.client.handles import handle
 from cnet.client.http.connection import Address, BlockingConnection
-from cnet.client.job import FINAL, AsyncJob
-
-
-class Job(JobDocument, Blocking):
-    """A job on a server: the document of the API, as it was when the server last answered, and actions.
-
-    An action that changes the job updates the document and returns it.
-    """
-
-    def __init__(self, core: AsyncJob) -> None:
-        JobDocument.__init__(self, core)
-        Blocking.__init__(self, core)
-
-    @property
-    def ended(self) -> bool:
-        """Whether the job has ended, however it ended."""
-        return self["status"] in FINAL
-
-    def check(self) -> Self:
-        """The job itself, where it has succeeded or not ended. Raises JobFailedError otherwise, with its reason."""
-        self._core.check()
-        return self
-
-    refresh = blocking(AsyncJob.refresh)
-    wait = blocking(AsyncJob.wait)
-    cancel = blocking(AsyncJob.cancel)
-    retry = blocking(AsyncJob.retry)
-    delete = blocking(AsyncJob.delete)
-    events = blocking(AsyncJob.events)
-    logs = blocking(AsyncJob.logs)
-    results = blocking(AsyncJob.results)
-    metrics = blocking(AsyncJob.metrics)
-    download = blocking(AsyncJob.download)
-    download_model = blocking(AsyncJob.download_model)
-
-    def _result(self, value: Any) -> Any:
-        if value is not self._core:
-            return Job(value) if isinstance(value, AsyncJob) else value
-        self.clear()
-        self.update(value)
-        return self
 
 
 class Client(Blocking):
@@ -121,22 +80,33 @@ class Client(Blocking):
     events = blocking(AllCalls.events)
     event_list = blocking(AllCalls.event_list)
     logs = blocking(AllCalls.logs)
+    follow_logs = blocking(AllCalls.follow_logs)
     cancel = blocking(AllCalls.cancel)
     retry = blocking(AllCalls.retry)
     delete_job = blocking(AllCalls.delete_job)
 
     results = blocking(AllCalls.results)
     metrics = blocking(AllCalls.metrics)
+    plot = blocking(AllCalls.plot)
     metrics_csv = blocking(AllCalls.metrics_csv)
     download = blocking(AllCalls.download)
     download_model = blocking(AllCalls.download_model)
 
+    submit_study = blocking(AllCalls.submit_study)
+    study = blocking(AllCalls.study)
+    studies = blocking(AllCalls.studies)
+    wait_for_study = blocking(AllCalls.wait_for_study)
+    study_results = blocking(AllCalls.study_results)
+    study_csv = blocking(AllCalls.study_csv)
+    cancel_study = blocking(AllCalls.cancel_study)
+    retry_study = blocking(AllCalls.retry_study)
+    delete_study = blocking(AllCalls.delete_study)
+
     compress = blocking(AllCalls.compress)
 
     catalogue = blocking(AllCalls.catalogue)
+    about = blocking(AllCalls.about)
     ready = blocking(AllCalls.ready)
 
     def _result(self, value: Any) -> Any:
-        if isinstance(value, list):
-            return [self._result(each) for each in value]
-        return Job(value) if isinstance(value, AsyncJob) else value
+        return [handle(each) for each in value] if isinstance(value, list) else handle(value)

@@ -78,6 +78,10 @@ class AsyncJob(JobDocument):
         """The log as text, from byte number ``start`` on."""
         return await self._calls.logs(self["id"], start=start)
 
+    def follow_logs(self) -> AsyncIterator[str]:
+        """The log as text, piece by piece as it is written, until the job has ended."""
+        return self._calls.follow_logs(self["id"])
+
     async def results(self) -> Results:
         """The points so far."""
         return await self._calls.results(self["id"])
@@ -100,11 +104,6 @@ class AsyncJob(JobDocument):
     ) -> str:
         """Write the decoded model of a point, by default of the selected one, and return its SHA-256 in hex."""
         return await self._calls.download_model(self["id"], path, format=format, point=point, on_progress=on_progress)
-
-    def _updated(self, document: dict[str, Any]) -> Self:
-        self.clear()
-        self.update(document)
-        return self
 
 
 def job_failed(job: JobDocument) -> JobFailedError:

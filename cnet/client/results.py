@@ -44,7 +44,7 @@ class Results(Document):
         Raises:
             ClientError: (``not_installed``) pandas is not installed.
         """
-        return _frame(table_rows(self.points, self.selected))
+        return table_of(table_rows(self.points, self.selected))
 
 
 class Metrics(Results):
@@ -56,10 +56,11 @@ class Metrics(Results):
         Raises:
             ClientError: (``not_installed``) pandas is not installed.
         """
-        return _frame([{"point": point.index, **layer.to_json()} for point in self.points for layer in point.layers])
+        return table_of([{"point": point.index, **layer.to_json()} for point in self.points for layer in point.layers])
 
 
-def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def table_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """A table with these rows. Raises ClientError (``not_installed``) where pandas is not installed."""
     try:
         import pandas as pd
     except ImportError as error:

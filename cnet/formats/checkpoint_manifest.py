@@ -53,10 +53,9 @@ class CheckpointManifest(UploadManifest):
     def of(cls, checkpoint: Checkpoint) -> CheckpointManifest:
         """The manifest of a checkpoint. Reads every value several times."""
         weights = checkpoint.weights
-        compressible = set(weights.compressible)
         return cls(
             format=checkpoint.format,
-            tensors=tuple(_row(tensor, weights, tensor.name in compressible) for tensor in weights),
+            tensors=tensor_rows(weights),
             parameters=weights.parameters,
             compressible_parameters=weights.compressible_parameters,
             dtypes=_elements_by_type(weights),
@@ -65,6 +64,12 @@ class CheckpointManifest(UploadManifest):
             tied=weights.tied,
             warnings=tuple(WarningRow.of(notice) for notice in checkpoint.warnings),
         )
+
+
+def tensor_rows(weights: Weights) -> tuple[TensorRow, ...]:
+    """A row for each tensor, tied copies too. Reads every value several times."""
+    compressible = set(weights.compressible)
+    return tuple(_row(tensor, weights, tensor.name in compressible) for tensor in weights)
 
 
 def _row(tensor: Tensor, weights: Weights, compressible: bool) -> TensorRow:

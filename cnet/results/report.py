@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cnet.results.metrics import DeclaredMetric, declared_metrics, nested_result
+from cnet.results.metrics import DeclaredMetric, Metric, declared_metrics, nested_result
 from cnet.results.points import BaselineResult, Point
 
 _SELECTED = "selected"
@@ -67,6 +67,11 @@ def table_rows(points: Sequence[Point], selected: int | None = None) -> list[dic
 def csv_columns(point: type[Point] = Point) -> tuple[str, ...]:
     """Names of the CSV's columns: the metrics, ``bytes_mask`` for a part of ``bytes``, and ``selected``."""
     return (*(_name(path) for path in _columns(point)), _SELECTED)
+
+
+def explained_columns(point: type[Point] = Point) -> dict[str, Metric[Any]]:
+    """The metric of each column of ``csv_columns`` but ``selected``: its unit, and what it is."""
+    return {_name(path): path[-1].metric for path in _columns(point)}
 
 
 _Path = tuple[DeclaredMetric, ...]

@@ -58,6 +58,35 @@ def select_point(target: Target | None, baseline: BaselineResult, points: Sequen
     return min(fitting, key=order).index
 
 
+def selection_reason(target: Target | None, baseline: BaselineResult, points: Sequence[Point], selected: Point) -> str:
+    """Why a point was selected, as ``select_point`` does: ``the smallest of the 4 that meet target...``.
+
+    Args:
+        target: of the job.
+        baseline: the network before compression.
+        points: all points.
+        selected: the one that was selected.
+    """
+    best = "most accurate" if selected.quality is not None else "one with the smallest error"
+    if target is not None:
+        order = "smallest" if target.max_accuracy_drop is not None else best
+        return _among(
+            order, [point for point in points if meets_target(target, baseline, point)], _describe_target(target)
+        )
+    if selected.quality is None:
+        return f"the smallest of {len(points)} (the job has no target)"
+    limit = _default_drop(baseline)
+    drop = f"a drop of at most {limit:.3g}{' points of accuracy' if limit == DEFAULT_DROP else ''}"
+    near = [point for point in points if _drops_at_most(limit, baseline)(point)]
+    if not near:
+        return f"the {best}: none has {drop}, and the job has no target"
+    return f"{_among('smallest', near, drop)} (the job has no target)"
+
+
+def _among(order: str, points: Sequence[Point], limit: str) -> str:
+    return f"the {order} of the {len(points)} with {limit}" if len(points) > 1 else f"the only one with {limit}"
+
+
 def _select_without_target(baseline: BaselineResult, points: Sequence[Point]) -> Point:
     """The best point by the last of the rules."""
     if all(point.quality is None for point in points):

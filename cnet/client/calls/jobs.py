@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import inspect
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -121,14 +122,20 @@ class JobCalls(ResultCalls):
 
     async def logs(self, job_id: str, *, start: int = 0) -> str:
         """The job's log as text, from byte number ``start`` on."""
-        headers = {"Range": f"bytes={start}-"} if start else {}
-        try:
-            response = await self._transport.send(Call("GET", f"{path_of('jobs', job_id)}/logs", headers=headers))
-        except ClientError as error:
-            if start and error.code == "range_not_satisfiable":  # nothing was written since
-                return ""
-            raise
-        return response.text
+        return (await self._log(job_id, start)).decode("utf-8", "replace")
+
+    async def follow_logs(self, job_id: str) -> AsyncIterator[str]:
+        """The job's log as text, piece by piece as it is written, until the job has ended."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        start, job = 0, await self.job(job_id)
+        while True:
+            content = await self._log(job_id, start)
+            start += len(content)
+            if content:
+                yield decoder.decode(content)
+            if job.ended:
+                return
+            job = await self.job(job_id, wait=_POLL_SECONDS)
 
     async def cancel(self, job_id: str) -> AsyncJob:
         """Ask a job to end. Raises ConflictError where it has ended."""
@@ -141,6 +148,16 @@ class JobCalls(ResultCalls):
     async def delete_job(self, job_id: str) -> None:
         """Delete a job and its results; one that has not ended is cancelled."""
         await self._delete(path_of("jobs", job_id))
+
+    async def _log(self, job_id: str, start: int) -> bytes:
+        headers = {"Range": f"bytes={start}-"} if start else {}
+        try:
+            response = await self._transport.send(Call("GET", f"{path_of('jobs', job_id)}/logs", headers=headers))
+        except ClientError as error:
+            if start and error.code == "range_not_satisfiable":  # nothing was written since
+                return b""
+            raise
+        return response.content
 
     async def _events_once(self, job_id: str, last: int) -> AsyncIterator[Event]:
         headers = {"Accept": "text/event-stream", "Last-Event-ID": str(last)}

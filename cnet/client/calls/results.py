@@ -28,6 +28,10 @@ class ResultCalls(Calls):
         call = Call("GET", f"{path_of('jobs', job_id)}/metrics", headers={"Accept": "text/csv"})
         return (await self._transport.send(call)).text
 
+    async def plot(self, job_id: str) -> str:
+        """The plot of size against accuracy of a job, as SVG."""
+        return (await self._transport.send(Call("GET", f"{path_of('jobs', job_id)}/plot.svg"))).text
+
     async def download(
         self, job_id: str, path: str | Path, *, point: int | None = None, on_progress: OnBytes | None = None
     ) -> str:

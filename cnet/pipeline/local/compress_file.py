@@ -52,14 +52,14 @@ def compress_file(
     for warning in source.warnings if source else ():
         observer.log(f"warning: {warning}")
     dataset = load_dataset(spec.dataset, observer) if spec.dataset else None
-    program = _read_program(Path(spec.program.program), observer) if spec.program else None
+    program = load_program(Path(spec.program.program), observer) if spec.program else None
     if program is not None:
         weights = filled_weights(program, weights) if weights else program.state_dict
     with nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="cnet-") as place:
         return _into(out, run(spec, Inputs(weights, dataset, Path(place), streaming, program=program), observer))
 
 
-def _read_program(path: Path, observer: RunObserver) -> StoredProgram:
+def load_program(path: Path, observer: RunObserver) -> StoredProgram:
     """The program of a file; the observer is told all that the reader noticed."""
     archive = read_program(path)
     for warning in archive.warnings:

@@ -20,3 +20,28 @@ def test_a_run_prints_its_baseline_and_its_points(tmp_path: Path, capsys: pytest
         "baseline",
         *(f"point {index}" for index in range(4)),
     ]
+
+
+def test_epochs_get_a_line_now_and_then_with_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
+    """At most one in ten seconds, and one for the last epoch of a training."""
+    now = [0.0]
+    with ProgressBar("training", clock=lambda: now[0]) as bar:
+        for epoch in range(1, 31):
+            now[0] = 3.0 * epoch
+            bar.progress(epoch / 30)
+            bar.metric({"phase": "finetune", "epoch": epoch, "epochs": 30, "loss": 0.25, "accuracy": 97.5, "lambda": 1})
+
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "finetune epoch 4/30 loss 0.25 accuracy 97.5, 13% done, 1 min 18 s left"
+    assert lines[-1] == "finetune epoch 30/30 loss 0.25 accuracy 97.5, 100% done, 0.0 s left"
+    assert len(lines) == 8
+
+
+def test_a_quiet_bar_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not even what is logged."""
+    with ProgressBar("training", quiet=True) as bar:
+        bar.phase("finetune")
+        bar.metric({"phase": "finetune", "epoch": 1, "epochs": 1, "loss": 0.25})
+        bar.log("a warning")
+
+    assert capsys.readouterr().err == ""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import run
-from app.commands.programs import describe_program
+from app.commands.files.program_files import describe_program
 from cnet import open_bundle
 from tests.api_bench import npz
 from tests.small_program import small_network, small_program

@@ -11,9 +11,11 @@ import pytest
 import torch
 import typer
 
-from app.commands.uploads import with_uploads
+from app.commands.remote.uploads import with_uploads
 from cnet.client import ApiError, Client
-from tests.api_bench import Bench, small_dataset, small_weights, start
+from cnet.errors import ArchitectureMismatchError
+from cnet.formats import write_checkpoint
+from tests.api_bench import Bench, architecture_weights, small_dataset, small_weights, start
 from tests.small_program import small_program
 
 
@@ -36,7 +38,8 @@ def client(bench: Bench, asked: list[str]) -> Client:
     """A client of the API."""
 
     def pass_on(request: httpx2.Request) -> httpx2.Response:
-        asked.append(request.url.path)
+        if request.method != "HEAD":  # whether the server has a file already
+            asked.append(request.url.path)
         answer = bench.client.request(
             request.method, str(request.url), content=request.read(), headers=dict(request.headers)
         )
@@ -120,13 +123,14 @@ def test_a_server_without_the_check_gets_the_files(checkpoint: str) -> None:
     assert with_uploads(client, {"dataset": "digits"}, checkpoint) == {"dataset": "digits", "checkpoint": "ckpt_1"}
 
 
-def test_files_become_ids(client: Client, bench: Bench, asked: list[str], checkpoint: str, tmp_path: Path) -> None:
+def test_files_become_ids(client: Client, bench: Bench, asked: list[str], tmp_path: Path) -> None:
     """Both are uploaded after the check, and what comes out names them."""
-    dataset = tmp_path / "images.npz"
+    dataset, fitting = tmp_path / "images.npz", tmp_path / "fitting.safetensors"
     dataset.write_bytes(small_dataset())
+    write_checkpoint(architecture_weights("lenet300_100"), fitting, "safetensors")
     document = {"architecture": {"name": "lenet300_100"}, "dataset": str(dataset)}
 
-    found = with_uploads(client, document, checkpoint)
+    found = with_uploads(client, document, str(fitting))
 
     assert asked == ["/v1/jobs:validate", "/v1/checkpoints", "/v1/datasets"]
     assert bench.client.get(f"/v1/checkpoints/{found['checkpoint']}").status_code == 200
@@ -207,3 +211,47 @@ def test_submit_takes_and_prints_the_entry_of_the_weights(
     assert "warning: entries that are not tensors were left out: 'version'" in said
     with pytest.raises(typer.BadParameter, match="when a file is uploaded"):
         with_uploads(client, {}, document["checkpoint"], "model")
+
+
+@pytest.mark.parametrize("uploaded", [False, True])
+def test_a_checkpoint_of_another_network_is_told_before_anything_is_uploaded(
+    uploaded: bool, client: Client, bench: Bench, asked: list[str], checkpoint: str, tmp_path: Path
+) -> None:
+    """Its names and shapes are read here; the server tells the shape of a data set that it has."""
+    dataset = tmp_path / "images.npz"
+    dataset.write_bytes(small_dataset())
+    name = bench.client.post("/v1/datasets", content=dataset.read_bytes()).json()["id"] if uploaded else str(dataset)
+    document = {"architecture": "lenet300_100", "dataset": name}
+
+    with pytest.raises(
+        ArchitectureMismatchError, match=r"not a lenet300_100 for images of 1x8x8: 6 missing: fc1\.weight"
+    ):
+        with_uploads(client, document, checkpoint)
+
+    assert "/v1/checkpoints" not in asked
+
+
+def test_a_checkpoint_that_does_not_fill_a_program_is_told_before_anything_is_uploaded(
+    client: Client, asked: list[str], checkpoint: str, tmp_path: Path
+) -> None:
+    """Both files are read here."""
+    program = tmp_path / "net.pt2"
+    program.write_bytes(small_program())
+
+    with pytest.raises(ArchitectureMismatchError, match="not a checkpoint of this program"):
+        with_uploads(client, {"architecture": {"program": str(program)}}, checkpoint)
+
+    assert asked == ["/v1/jobs:validate"]
+
+
+def test_what_this_installation_does_not_know_is_left_to_the_server(
+    client: Client, asked: list[str], tmp_path: Path
+) -> None:
+    """A file of no known format is uploaded, and the server refuses it."""
+    strange = tmp_path / "strange.bin"
+    strange.write_bytes(b"no checkpoint")
+
+    with pytest.raises(ApiError):
+        with_uploads(client, {"architecture": "lenet5", "dataset": "digits"}, str(strange))
+
+    assert asked[-1] == "/v1/checkpoints"

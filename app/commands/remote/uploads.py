@@ -3,28 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from app.commands.remote.local_fit import check_fit
 from app.console.output import note
+from app.console.transfer import transfer_bar
 
 if TYPE_CHECKING:
     from cnet.client import Client
 
 _NOT_FOUND = 404
-_IDS = {
-    "dataset": "ds_to_be_uploaded",
-    "checkpoint": "ckpt_to_be_uploaded",
-    "program": "prog_to_be_uploaded",
-}  # in the order in which the server looks for them
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A field of a specification that names a file.
+
+    Attributes:
+        path: keys from the root of the specification to it.
+        placeholder: an id that stands for the file while the specification is checked.
+    """
+
+    path: tuple[str, ...]
+    placeholder: str
+
+    def get(self, document: dict[str, Any]) -> str | None:
+        """What the field names; None where it names nothing."""
+        value: Any = document
+        for key in self.path:
+            value = value.get(key) if isinstance(value, dict) else None
+        return str(value) if value else None
+
+    def put(self, document: dict[str, Any], name: str) -> dict[str, Any]:
+        """The specification with another name in the field, whose parents are objects or missing."""
+        key, *inner = self.path
+        if not inner:
+            return {**document, key: name}
+        return {**document, key: _Field(tuple(inner), self.placeholder).put(document.get(key) or {}, name)}
+
+
+_FIELDS = {
+    "dataset": _Field(("dataset",), "ds_to_be_uploaded"),
+    "checkpoint": _Field(("checkpoint",), "ckpt_to_be_uploaded"),
+    "program": _Field(("architecture", "program"), "prog_to_be_uploaded"),
+}
+"""The fields that name files, in the order in which the server looks for them."""
+
 _SHOWN = 40  # number of characters of an id that a message of the server shows at least
 
 
 def with_uploads(
-    client: Client, document: dict[str, Any], checkpoint: str | None, weights_key: str | None = None
+    client: Client,
+    document: dict[str, Any],
+    checkpoint: str | None,
+    weights_key: str | None = None,
+    *,
+    quiet: bool = False,
 ) -> dict[str, Any]:
     """The specification with the ids of uploads in place of files.
 
@@ -36,8 +75,10 @@ def with_uploads(
         document: the specification; its ``dataset`` and the program of its ``architecture`` may be paths of files.
         checkpoint: the path of a file, or the id of an upload. None: the one in the specification.
         weights_key: the entry of the file that holds the weights. None: the server finds it.
+        quiet: show no bar for the uploads.
 
     Raises:
+        ArchitectureMismatchError: the checkpoint's file does not fit the architecture or the program's file.
         typer.BadParameter: ``checkpoint`` is neither a file nor an id, or there is no file for ``weights_key``.
         ApiError: the server refuses the specification, before anything is uploaded, or refuses an upload.
         UnreachableError: the server does not answer.
@@ -46,13 +87,13 @@ def with_uploads(
     if checkpoint is not None and not Path(checkpoint).is_file() and not checkpoint.startswith("ckpt_"):
         raise typer.BadParameter(f"{checkpoint} is neither a file nor the id of an upload (ckpt_...). Check the path.")
     named = document if checkpoint is None else {**document, "checkpoint": checkpoint}
-    ways: dict[str, Callable[[Path], dict[str, Any]]] = {
+    ways: dict[str, Callable[..., dict[str, Any]]] = {
         "checkpoint": partial(client.upload_checkpoint, weights_key=weights_key),
         "program": client.upload_program,
         "dataset": client.upload_dataset,
     }
-    files = {field: _named(named, field) for field in ways if field != "checkpoint" or checkpoint is not None}
-    uploads = {field: Path(name) for field, name in files.items() if name and Path(name).is_file()}
+    files = {name: _FIELDS[name].get(named) for name in ways if name != "checkpoint" or checkpoint is not None}
+    uploads = {name: Path(file) for name, file in files.items() if file and Path(file).is_file()}
     if weights_key is not None and "checkpoint" not in uploads:
         raise typer.BadParameter(
             "the entry of the weights is chosen when a file is uploaded. Name the checkpoint's file, or leave it out.",
@@ -60,23 +101,10 @@ def with_uploads(
         )
     if uploads:
         _check(client, named, frozenset(uploads))
-    for field, path in uploads.items():
-        named = _renamed(named, field, _uploaded(ways[field], path))
+        check_fit(client, named, uploads, weights_key)
+    for name, path in uploads.items():
+        named = _FIELDS[name].put(named, upload_with_bar(ways[name], path, quiet=quiet)["id"])
     return named
-
-
-def _named(document: dict[str, Any], field: str) -> str | None:
-    """The checkpoint, data set or program that a specification names; None where it names none."""
-    holder = document.get("architecture") if field == "program" else document
-    value = holder.get(field) if isinstance(holder, dict) else None
-    return str(value) if value else None
-
-
-def _renamed(document: dict[str, Any], field: str, name: str) -> dict[str, Any]:
-    """The specification with another checkpoint, data set or program."""
-    if field == "program":
-        return {**document, "architecture": {**document["architecture"], "program": name}}
-    return {**document, field: name}
 
 
 def _check(client: Client, document: dict[str, Any], pending: frozenset[str]) -> None:
@@ -86,16 +114,16 @@ def _check(client: Client, document: dict[str, Any], pending: frozenset[str]) ->
         ApiError: the server refuses it for another reason than those missing uploads.
 
     """
-    given = {field: name for field in _IDS if field not in pending and (name := _named(document, field))}
+    given = {name: each for name, field in _FIELDS.items() if name not in pending and (each := field.get(document))}
     draft = document
-    for field in pending:
-        draft = _renamed(draft, field, _IDS[field])
-    _validate(client, draft, list(given.values()), [_IDS[field] for field in pending])
-    order = list(_IDS)
-    first = min(order.index(field) for field in pending)
-    for field, name in given.items():  # of several ids that do not exist the server names the first
-        if order.index(field) > first:
-            _validate(client, _renamed({"architecture": {}} if field == "program" else {}, field, name), [name], [])
+    for name in pending:
+        draft = _FIELDS[name].put(draft, _FIELDS[name].placeholder)
+    _validate(client, draft, list(given.values()), [_FIELDS[name].placeholder for name in pending])
+    order = list(_FIELDS)
+    first = min(order.index(name) for name in pending)
+    for name, each in given.items():  # of several ids that do not exist the server names the first
+        if order.index(name) > first:
+            _validate(client, _FIELDS[name].put({}, each), [each], [])
 
 
 def _validate(client: Client, document: dict[str, Any], given: list[str], pending: list[str]) -> None:
@@ -121,12 +149,20 @@ def _names(detail: str, ids: list[str]) -> bool:
     return any(repr(name[:_SHOWN])[1:-1] in detail for name in ids)
 
 
-def _uploaded(upload: Callable[[Path], dict[str, Any]], path: Path) -> str:
+def upload_with_bar(upload: Callable[..., dict[str, Any]], path: Path, *, quiet: bool) -> dict[str, Any]:
+    """The object that an upload of a file makes; its progress and warnings are shown on standard error.
+
+    Args:
+        upload: a method of the client that takes the path and ``on_progress``.
+        path: the file.
+        quiet: show no bar.
+    """
     note(f"uploading {path} ({path.stat().st_size:,} bytes)")
-    uploaded = upload(path)
+    with transfer_bar(path.name, quiet=quiet) as bar:
+        uploaded = upload(path, on_progress=bar)
     if uploaded.get("weights_key"):
         note(f"{path}: the weights are those of the entry {uploaded['weights_key']!r}")
     for warning in uploaded.get("warnings", []):
         about = f"tensor {warning['tensor']!r}: " if warning.get("tensor") else ""
         note(f"warning: {about}{warning['detail']}")
-    return str(uploaded["id"])
+    return uploaded

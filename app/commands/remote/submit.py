@@ -1,0 +1,83 @@
+"""``cnet submit``: queue a job, with the files that it names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from app.commands.files.program_files import program_or_checkpoint
+from app.commands.jobspec import SpecOptions
+from app.commands.option_groups import with_groups
+from app.commands.options import ON_A_SERVER, Json, WeightsKey
+from app.commands.parts_help import CommandWithParts
+from app.commands.server_options import ServerOptions
+from app.console.follow import exit_code, follow, print_outcome
+from app.console.output import emit_json, emit_line, note
+
+if TYPE_CHECKING:
+    from cnet.client import Client, Job
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command to ``app``."""
+    app.command(cls=CommandWithParts, rich_help_panel=ON_A_SERVER)(with_groups(submit))
+
+
+def submit(
+    checkpoint: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[CHECKPOINT]",
+            help="A file to upload (a checkpoint, or a program), or the id of an uploaded checkpoint.",
+        ),
+    ] = None,
+    *,
+    options: SpecOptions,
+    weights_key: WeightsKey = None,
+    follow_it: Annotated[
+        bool, typer.Option("--wait", help="Wait for the end of the job and show its progress.")
+    ] = False,
+    clone: Annotated[
+        str | None, typer.Option("--clone", metavar="JOB", help="Begin with the specification of this job.")
+    ] = None,
+    server: ServerOptions,
+    json: Json = False,
+) -> None:
+    """Queue a job on the server. Files that it names are uploaded after the server has checked the rest of the job."""
+    from app.commands.remote.uploads import with_uploads
+
+    checkpoint, program = program_or_checkpoint(checkpoint, options.program)
+    with server.client() as client:
+        base = client.job(clone).spec if clone else None
+        document = replace(options, program=program).document(checkpoint, base)
+        spec = with_uploads(client, document, checkpoint, weights_key, quiet=json)
+        if not follow_it:  # the log of the job has the same warnings
+            for warning in client.validate(spec).warnings:
+                note(f"warning: {_words(warning)}")
+        job = client.submit(spec)
+        if follow_it:
+            raise typer.Exit(_follow(client, job, json=json))
+    if json:
+        emit_json(job)
+    else:
+        emit_line(job.id)
+        note(f"next: cnet wait {job.id}")
+
+
+def _follow(client: Client, job: Job, *, json: bool) -> int:
+    """The exit code of a job whose end is waited for and printed, with what is to say of its selected point."""
+    if not json:
+        note(f"job {job.id}")
+    ended = follow(client, job.id, quiet=json)
+    if json:
+        emit_json(ended)
+    else:
+        print_outcome(ended, client.results(job.id))
+    return exit_code(ended)
+
+
+def _words(warning: Any) -> str:
+    """A warning of the server: a sentence, or a sentence with a code."""
+    return str(warning["detail"]) if isinstance(warning, dict) else str(warning)
