@@ -14,6 +14,7 @@ from cnet.parts.capabilities import reported_settings
 from cnet.products import product_slices
 from cnet.quantize import Quantizer
 from cnet.results.damage import warnings_about
+from cnet.results.histogram import HistogramSample, WeightHistogram
 from cnet.results.measurements import BundleMeasurement, NetworkMeasurement, PointMeasurement, Scores, TensorMeasurement
 from cnet.results.measures import WeightCounts, energy, squared_error
 from cnet.results.metrics import compute
@@ -108,7 +109,8 @@ def measure_network(
         populations=_populations(symbols.labels),
         energy=energy(original),
     )
-    return NetworkMeasurement(scores, accuracy_before_quantize, symbols.clusters, counts, tensors)
+    histogram = _histogram(original, vector)
+    return NetworkMeasurement(scores, accuracy_before_quantize, symbols.clusters, counts, tensors, histogram)
 
 
 def measured_point(request: PointRequest, network: NetworkMeasurement, baseline: BaselineResult) -> PointMeasurement:
@@ -128,7 +130,7 @@ def point_of(measured: PointMeasurement, sizes: BundleSizes) -> Point:
     """The point of a bundle of these sizes."""
     bundle = BundleMeasurement(**vars(measured), bytes=compute(PartBytes, sizes), sha256=sizes.sha256)
     layers = tuple(compute(LayerResult, tensor) for tensor in measured.network.tensors)
-    point = replace(compute(Point, bundle), layers=layers)
+    point = replace(compute(Point, bundle), layers=layers, histogram=measured.network.histogram)
     return replace(point, warnings=warnings_about(point))
 
 
@@ -147,7 +149,13 @@ def _tensors(original: Vector, stored: Weights, decoded: Weights, symbols: Symbo
             populations=_populations(labels),
             energy=energy(original[part]),
         )
-        yield TensorMeasurement(name, decoded[name].shape, counts)
+        yield TensorMeasurement(name, decoded[name].shape, counts, _histogram(original[part], vector[part]))
+
+
+def _histogram(original: Vector, decoded: Vector) -> WeightHistogram | None:
+    sample = HistogramSample(len(original))
+    sample.add(original, decoded)
+    return sample.histogram()
 
 
 def _populations(labels: npt.NDArray[np.unsignedinteger] | None) -> npt.NDArray[np.int64] | None:

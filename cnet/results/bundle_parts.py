@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from cnet.results.baseline import finite_values, own_members
+from cnet.results.histogram import WeightHistogram
 from cnet.results.measurements import TensorMeasurement
 from cnet.results.metrics import Metric, declare
 
@@ -68,12 +69,29 @@ class LayerResult:
             lambda m: m.counts.snr_db,
         ),
     )
+    bits_per_weight: float | None = field(
+        default=None,
+        metadata=_layer(
+            "bits",
+            "Entropy of the tensor's mask and labels ÷ its weights. Encoders that use context need less. Null where "
+            "values are kept as they are.",
+            lambda m: m.counts.entropy_per_weight,
+        ),
+    )
+    histogram: WeightHistogram | None = field(
+        default=None,
+        metadata=_layer(
+            "", "Histogram of the tensor's weights before and after; null where all are zero.", lambda m: m.histogram
+        ),
+    )
 
     def to_json(self) -> dict[str, Any]:
         """Its row in the metrics document."""
-        return finite_values({**asdict(self), "shape": list(self.shape)})
+        histogram = self.histogram and self.histogram.to_json()
+        return finite_values({**asdict(self), "shape": list(self.shape), "histogram": histogram})
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """The inverse of ``to_json``."""
-        return cls(**{**own_members(cls, document), "shape": tuple(document["shape"])})
+        own = {**own_members(cls, document), "shape": tuple(document["shape"])}
+        return cls(**{**own, "histogram": WeightHistogram.from_json(own.get("histogram"))})

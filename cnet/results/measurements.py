@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cnet.results.histogram import WeightHistogram
 from cnet.results.measures import WeightCounts
 from cnet.weights import Weights
 
@@ -67,11 +68,12 @@ class BaselineMeasurement:
 
 @dataclass(frozen=True, eq=False)
 class TensorMeasurement:
-    """What was measured of one compressible tensor: its name, shape and counts."""
+    """What was measured of one compressible tensor: its name, shape, counts, and the distribution of its weights."""
 
     name: str
     shape: tuple[int, ...]
     counts: WeightCounts
+    histogram: WeightHistogram | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,7 @@ class NetworkMeasurement:
         centroids: number of centroids, None where values are kept as they are.
         counts: over all of w_net.
         tensors: of each compressible tensor, in order of w_net.
+        histogram: of the weights before and after.
     """
 
     scores: Scores | None
@@ -91,6 +94,7 @@ class NetworkMeasurement:
     centroids: int | None
     counts: WeightCounts
     tensors: tuple[TensorMeasurement, ...]
+    histogram: WeightHistogram | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -167,6 +167,15 @@ class WeightCounts:
         return None if self.populations is None else entropy(self.populations)
 
     @property
+    def entropy_per_weight(self) -> float | None:
+        """Entropy of mask and labels in bits per weight; None where there are no labels or no weights."""
+        if self.populations is None or not self.weights:
+            return None
+        kept = int(np.sum(self.populations))
+        mask = entropy(np.array([kept, self.weights - kept], np.int64))
+        return mask + entropy(self.populations) * kept / self.weights
+
+    @property
     def clusters_in_use(self) -> int | None:
         """Number of labels that some weight has; None where there are no labels."""
         return None if self.populations is None else int(np.count_nonzero(self.populations))

@@ -6,7 +6,7 @@ Their JSON forms are those of the HTTP contract. A number that does not exist, o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
 from cnet.results.baseline import (
@@ -20,6 +20,7 @@ from cnet.results.baseline import (
 )
 from cnet.results.bundle_parts import LayerResult, PartBytes
 from cnet.results.damage import ResultWarning
+from cnet.results.histogram import WeightHistogram
 from cnet.results.measurements import (
     BundleMeasurement,
     test_score,
@@ -38,7 +39,10 @@ def _point(
 
 @dataclass(frozen=True)
 class Point:
-    """One compressed network: what was asked for, what came out, and what it costs; ``layers`` in order of w_net."""
+    """One compressed network: what was asked for, what came out, and what it costs; ``layers`` in order of w_net.
+
+    ``layers`` and ``histogram`` are in ``to_metrics`` only, because they are much longer than the rest.
+    """
 
     index: int = field(
         metadata=_point("request", "", "How many points of the job come before it.", lambda m: m.index, heading="point")
@@ -254,6 +258,7 @@ class Point:
             noted="measured",
         ),
     )
+    histogram: WeightHistogram | None = None
 
     @property
     def quality(self) -> float | None:
@@ -261,15 +266,16 @@ class Point:
         return quality_of(self)
 
     def to_json(self) -> dict[str, Any]:
-        """The contract's Point, without ``bundle_url`` and ``layers``."""
-        document = asdict(self)
-        del document["layers"]
+        """The contract's Point, without ``bundle_url``, ``layers`` and ``histogram``."""
+        document = asdict(replace(self, layers=(), histogram=None))
+        del document["layers"], document["histogram"]
         document["warnings"] = list(document["warnings"])  # a stored point, read from JSON, must compare as equal
         return finite_values(document)
 
     def to_metrics(self) -> dict[str, Any]:
-        """``to_json`` and the member ``layers``: everything that is known of the point."""
-        return {**self.to_json(), "layers": [layer.to_json() for layer in self.layers]}
+        """``to_json``, ``layers`` and ``histogram``: everything that is known of the point."""
+        histogram = self.histogram and self.histogram.to_json()
+        return {**self.to_json(), "layers": [layer.to_json() for layer in self.layers], "histogram": histogram}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
@@ -278,5 +284,6 @@ class Point:
         own = with_metric(own)
         own["bytes"] = PartBytes(**own_members(PartBytes, document["bytes"]))
         own["warnings"] = tuple(ResultWarning(**row) for row in document.get("warnings", ()))
+        own["histogram"] = WeightHistogram.from_json(document.get("histogram"))
         own["layers"] = tuple(LayerResult.from_json(row) for row in document.get("layers", ()))
         return cls(**own)

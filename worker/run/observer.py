@@ -70,10 +70,10 @@ class JobObserver:
     def point(self, point: Point, bundle: Path) -> None:
         """Record a finished point. Its bundle is stored before the row that refers to it."""
         metrics = point.to_metrics()
-        layers = metrics.pop("layers")
+        layers, histogram = metrics.pop("layers"), metrics.pop("histogram")
 
         def write(blob: str, check: BlobCheck) -> None:
-            self._reporter.put_point(PointRow(point.index, metrics, layers, blob), check)
+            self._reporter.put_point(PointRow(point.index, metrics, layers, blob, histogram), check)
 
         retry_until_available(lambda: store_with_row(self._blobs, bundle, write), self._stop)
         clusters = "no clusters" if point.clusters is None else f"{point.clusters} clusters"

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from cnet.results import points
+from cnet.results.histogram import WeightHistogram
 from cnet.results.metrics import DeclaredMetric, declared_metrics, nested_result
 
 _GROWING = ConfigDict(extra="allow")  # numbers that a newer worker adds are shown, not dropped
@@ -100,11 +101,18 @@ _LAYERS = (
     Field(default=None, description="One row for each compressible tensor; null where the worker sent none."),
 )
 
+_HISTOGRAM = (
+    _nested(WeightHistogram) | None,
+    Field(default=None, description="Histogram of all compressible weights; null where the worker sent none."),
+)
+
 Results = _outcome(
     "Results", "A job's points so far.", schema_of(points.Point, "Point", bundle_url=_BUNDLE_URL, warnings=_WARNINGS)
 )
 Metrics = _outcome(
     "Metrics",
     "Every number of a job's points, those of each layer too.",
-    schema_of(points.Point, "DetailedPoint", bundle_url=_BUNDLE_URL, warnings=_WARNINGS, layers=_LAYERS),
+    schema_of(
+        points.Point, "DetailedPoint", bundle_url=_BUNDLE_URL, warnings=_WARNINGS, layers=_LAYERS, histogram=_HISTOGRAM
+    ),
 )

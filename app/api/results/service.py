@@ -27,10 +27,10 @@ def results(backend: Backend, job_id: str, owner: str) -> dict[str, Any]:
 
 
 def metrics(backend: Backend, job_id: str, owner: str) -> dict[str, Any]:
-    """The same as ``results``, with the metrics of each layer."""
+    """The same as ``results``, with the metrics of each layer and the histogram of the weights."""
     job = get(backend, job_id, owner)
     rows = backend.points.of_job(job.id)
-    points = [{**with_bundle_url(job.id, row.data), "layers": row.layers} for row in rows]
+    points = [{**with_bundle_url(job.id, row.data), "layers": row.layers, "histogram": row.histogram} for row in rows]
     return {"baseline": job.baseline, "points": points, "selected": job.selected}
 
 

@@ -158,6 +158,7 @@ points = Table(
     Column("index", Integer, primary_key=True),
     Column("data", JSON, nullable=False),
     Column("layers", JSON, nullable=False),
+    Column("histogram", JSON),
     Column("blob", String(64), nullable=False),  # the bundle
 )
 

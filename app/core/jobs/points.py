@@ -26,12 +26,14 @@ class PointRow:
         data: the Point of the HTTP contract without ``bundle_url``.
         layers: metrics of each compressible tensor.
         blob: digest of the bundle.
+        histogram: of the weights before and after; None where the worker sent none.
     """
 
     index: int
     data: dict[str, Any]
     layers: list[dict[str, Any]]
     blob: str
+    histogram: dict[str, Any] | None = None
 
 
 class JobPoints:
@@ -84,12 +86,10 @@ class JobPoints:
             check(connection)
             same = (points.c.job_id == job_id) & (points.c.index == row.index)
             connection.execute(delete(points).where(same))
-            connection.execute(
-                insert(points).values(job_id=job_id, index=row.index, data=row.data, layers=row.layers, blob=row.blob)
-            )
+            connection.execute(insert(points).values(job_id=job_id, **vars(row)))
             append_events(connection, job_id, now, [("point", {"point": row.data})])
             return True
 
 
 def _row(row: RowMapping) -> PointRow:
-    return PointRow(row["index"], row["data"], row["layers"], row["blob"])
+    return PointRow(row["index"], row["data"], row["layers"], row["blob"], row["histogram"])

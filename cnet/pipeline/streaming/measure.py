@@ -15,6 +15,7 @@ from cnet.pipeline.point_metrics import check_decoded
 from cnet.pipeline.streaming.stored_labels import StoredSymbols
 from cnet.pipeline.streaming.symbols import StreamedSymbols
 from cnet.pipeline.streaming.vector import Float32
+from cnet.results.histogram import HistogramSample
 from cnet.results.measures import WeightCounts
 from cnet.symbols import Symbols
 from cnet.weights import Weights
@@ -26,23 +27,28 @@ class Tally:
 
     Attributes:
         clusters: number of centroids; None where values are stored as they are.
+        expected: how many weights will be counted.
         weights: how many weights are counted.
         unpruned: how many are not zero after pruning.
         kept: how many are not zero after quantizing either.
         squares: sum of the squared errors.
         energy: sum of the squares of the original weights.
         populations: shape (clusters,), int64: how often each label occurs.
+        sample: of the weights, for their histogram.
     """
 
     clusters: int | None
+    expected: int
     weights: int = 0
     unpruned: int = 0
     kept: int = 0
     squares: float = 0.0
     energy: float = 0.0
     populations: npt.NDArray[np.int64] = field(init=False)
+    sample: HistogramSample = field(init=False)
 
     def __post_init__(self) -> None:
+        self.sample = HistogramSample(self.expected)
         self.populations = np.zeros(self.clusters or 0, np.int64)
 
     def add(self, original: Float32, decoded: npt.NDArray[np.floating], symbols: Symbols) -> None:
@@ -53,6 +59,7 @@ class Tally:
             decoded: from the bundle, shape (m,), floating point.
             symbols: of these weights.
         """
+        self.sample.add(original, decoded)
         self.weights += len(original)
         self.unpruned += int(np.count_nonzero(symbols.keep & (original != 0)))
         self.kept += int(np.count_nonzero(decoded))
@@ -74,7 +81,9 @@ def measure_bundle(bundle: Bundle, symbols: StreamedSymbols | StoredSymbols) -> 
         BundleError: the bundle does not decode to ``symbols``, bit for bit.
     """
     vector, clusters = symbols.pruned.vector, symbols.clusters
-    total, layers = Tally(clusters), {name: Tally(clusters) for name in vector.weights.compressible}
+    places = dict(vector.weights.slices())
+    total = Tally(clusters, sum(place.stop - place.start for place in places.values()))
+    layers = {name: Tally(clusters, place.stop - place.start) for name, place in places.items()}
     rows = zip(vector.read(_tensor_slices(vector.weights)), symbols.read(_tensor_slices(vector.weights)), strict=True)
     first = 0
     for name, layer in layers.items():

@@ -96,5 +96,9 @@ class StreamedSteps(PointSteps[StreamedPruning, AnySymbols]):
                 log_warnings.about_pruning(request.sparsity, total.weights - total.unpruned, total.weights, emptied)
             )
             shapes = {name: bundle.described(name)[1] for name in layers}
-            tensors = (TensorMeasurement(name, shapes[name], layer.counts()) for name, layer in layers.items())
-            return NetworkMeasurement(None, None, symbols.clusters, total.counts(), tuple(tensors))
+            tensors = (
+                TensorMeasurement(name, shapes[name], layer.counts(), layer.sample.histogram())
+                for name, layer in layers.items()
+            )
+            histogram = total.sample.histogram()
+            return NetworkMeasurement(None, None, symbols.clusters, total.counts(), tuple(tensors), histogram)

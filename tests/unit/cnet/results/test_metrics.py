@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from app.api.results.schemas import Metrics, Results, schema_of
+from cnet.results.histogram import WeightHistogram
 from cnet.results.metrics import Metric, compute, compute_notes, declare, declared_metrics
 from cnet.results.points import BaselineResult, LayerResult, PartBytes, Point, TaskScore
 from cnet.results.report import csv_columns, metrics_csv, table
@@ -78,15 +79,16 @@ def test_a_new_metric_is_computed_and_noted() -> None:
     assert compute_notes(NoiseResult, SimpleNamespace(snr=float("inf"))) == {"noise_db": None}
 
 
-RESULTS = [BaselineResult, PartBytes, LayerResult, Point, TaskScore]
+RESULTS = [BaselineResult, PartBytes, LayerResult, Point, TaskScore, WeightHistogram]
 
 
 @pytest.mark.parametrize("result", RESULTS)
 def test_every_field_declares_a_metric(result: type[Any]) -> None:
-    """But the layers of a point, which hold metrics of their own, and its warnings, which follow from metrics."""
+    """But layers and histogram of a point, which hold metrics of their own, and warnings, which follow from them."""
     declared = [each.name for each in declared_metrics(result)]
 
-    assert declared == [each.name for each in fields(result) if each.name not in {"layers", "warnings"}]
+    others = {"layers", "histogram", "warnings"} if result is Point else set()
+    assert declared == [each.name for each in fields(result) if each.name not in others]
     for each in declared_metrics(result):
         assert each.metric.description.endswith("."), each.name
 
@@ -122,6 +124,7 @@ def test_every_metric_is_in_the_schemas_of_the_api(document: Any) -> None:
         ("`metric`", TaskScore),
         ("`bytes`", PartBytes),
         ("`layers`", LayerResult),
+        ("`histogram`", WeightHistogram),
     ],
 )
 def test_the_page_lists_every_metric(heading: str, result: type[Any]) -> None:
