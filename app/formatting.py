@@ -77,6 +77,11 @@ def moment(time: datetime | str | None) -> str:
     return (time if isinstance(time, str) else time.isoformat(timespec="seconds")).replace("T", " ")[:19]
 
 
+def plain(value: Any) -> str:
+    """A value of JSON on one line, a string without quotes."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 def pretty_json(value: Any) -> str:
     """JSON with an indent of two, its keys in their order."""
     return json.dumps(value, indent=2, ensure_ascii=False)
@@ -103,6 +108,7 @@ FILTERS: Mapping[str, Callable[..., str]] = {
     "times": times,
     "duration": duration,
     "moment": moment,
+    "plain": plain,
     "pretty_json": pretty_json,
     "short_id": short_id,
 }

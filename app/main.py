@@ -17,6 +17,7 @@ from app.api.auth import Authentication, check_address
 from app.api.backend import Backend
 from app.api.catalogue.endpoints import router as catalogue
 from app.api.checkpoints.endpoints import router as checkpoints
+from app.api.compare.endpoints import router as compare
 from app.api.datasets.endpoints import router as datasets
 from app.api.health.endpoints import router as health
 from app.api.http.allocator import reuse_large_buffers
@@ -42,10 +43,7 @@ from app.core.errors import ServiceError
 from app.core.queue import JobQueue
 from app.core.settings import Settings
 from app.web.page_route import handle_http
-from app.web.pages import job as job_page
-from app.web.pages import jobs as jobs_page
-from app.web.pages import new_job, session
-from app.web.static_files import static_mount
+from app.web.routes import add_pages
 from cnet.errors import CnetError
 from cnet.parts.plugins import load_plugins
 from cnet.spec import JobSpec
@@ -100,11 +98,9 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     app.state.backend = backend
     for router in (uploads, stored, checkpoints, datasets, programs):
         app.include_router(router)
-    for router in (jobs, studies, results, catalogue, workers, keys, health, reference):
+    for router in (jobs, studies, results, compare, catalogue, workers, keys, health, reference):
         app.include_router(router)
-    for page in (jobs_page, job_page, new_job, session):
-        app.include_router(page.router)
-    app.router.routes.append(static_mount())
+    add_pages(app)
     for kind in (ServiceError, CnetError, SQLAlchemyError, OSError):
         app.add_exception_handler(kind, handle_known)
     app.add_exception_handler(RequestValidationError, handle_validation)

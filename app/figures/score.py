@@ -30,11 +30,15 @@ class Score:
 
     @classmethod
     def shared_by(cls, points: Sequence[Point]) -> Self:
-        """The best number that points of one or several jobs have in common."""
+        """The most telling number of the points of one or several jobs.
+
+        It is that of the task where those that have one have the same, then the accuracy, then the noise in the
+        weights. Points that do not have it cannot be compared with the others.
+        """
         metrics = [point.metric for point in points if point.metric is not None]
-        if metrics and len(metrics) == len(points) and len({(each.name, each.unit) for each in metrics}) == 1:
+        if len({(each.name, each.unit) for each in metrics}) == 1:
             return cls._of_task(metrics[0].name, metrics[0].unit, higher_is_better=metrics[0].higher_is_better)
-        if points and all(point.accuracy is not None for point in points):
+        if any(point.accuracy is not None for point in points):
             return cls("Accuracy (%)", lambda p: p.accuracy, lambda b: b.accuracy, formatting.percent)
         if any(point.snr_db is not None for point in points):
             decibels = "{:.1f} dB".format

@@ -15,7 +15,7 @@ from cnet.results.points import BaselineResult, Point
 
 _WIDTH, _HEIGHT, _LEGEND_ROW = 680.0, 400.0, 22.0
 _AREA = Area(left=86, right=664, top=40, bottom=340)
-_COLOURS = 8
+_COLOURS = 8  # more jobs have one colour and no legend
 _RADIUS = 6.0
 
 
@@ -48,31 +48,43 @@ class _Mark:
     on_front: bool
 
 
-def plot(series: Sequence[Series], title: str) -> Element | None:
+def plot(series: Sequence[Series], title: str, *, one_front: bool = False) -> Element | None:
     """The plot as SVG, size on a logarithmic axis; None while there is nothing to show.
 
     The line of a job joins its points that no other one beats in both size and score. Points on it can be reached by
     keyboard; the table of points has them all.
+
+    Args:
+        series: the jobs.
+        title: of the plot.
+        one_front: whether one line joins the best points of all jobs, in place of a line for each.
     """
     score = Score.shared_by([point for each in series for point in each.points])
     if not any(_scored(each, score) for each in series):
         return None
-    x, y = _axes(series, score)
-    drawn = [_series(each, number, (x, y), score) for number, each in enumerate(series)]
-    legend = [_legend_row(each.name, number) for number, each in enumerate(series)] if len(series) > 1 else []
+    axes = _axes(series, score)
+    best = pareto_front([point for each in series for point in each.points], score) if one_front else None
+    colours = [number if len(series) <= _COLOURS else 0 for number in range(len(series))]
+    drawn = [_series(each, colour, axes, score, best) for each, colour in zip(series, colours, strict=True)]
+    lines = [] if best is None else [element("g", _line(_marks(best, axes, score, best)), class_="series colour-0")]
+    named = series if 1 < len(series) <= _COLOURS else ()
+    legend = [_legend_row(each.name, number) for number, each in enumerate(named)]
     height = _HEIGHT + _LEGEND_ROW * len(legend)
-    return figure(_WIDTH, height, title, frame(_AREA, x, y), *drawn, *legend, description=_description(series, score))
+    words = _description(series, score)
+    return figure(_WIDTH, height, title, frame(_AREA, *axes), *lines, *drawn, *legend, description=words)
 
 
 def pareto_front(points: Sequence[Point], score: Score) -> list[Point]:
-    """The points that no other one beats in both size and score, by rising size; they may be those of several jobs."""
+    """The points that no other one beats in both size and score, by rising size."""
     sign = -1.0 if score.higher_is_better else 1.0
-    valued = [(point, value) for point in points if (value := score.of_point(point)) is not None]
+    scored = [
+        (p.bytes.total, sign * v, order, p) for order, p in enumerate(points) if (v := score.of_point(p)) is not None
+    ]
     front: list[Point] = []
-    lowest = float("inf")
-    for point, value in sorted(valued, key=lambda pair: (pair[0].bytes.total, sign * pair[1], pair[0].index)):
-        if sign * value < lowest:
-            lowest = sign * value
+    best = float("inf")
+    for _, cost, _, point in sorted(scored, key=lambda row: row[:3]):
+        if cost < best:
+            best = cost
             front.append(point)
     return front
 
@@ -91,19 +103,30 @@ def _axes(series: Sequence[Series], score: Score) -> tuple[Axis, Axis]:
     return x, y
 
 
-def _series(series: Series, number: int, axes: tuple[Axis, Axis], score: Score) -> Element:
+def _series(
+    series: Series, colour: int, axes: tuple[Axis, Axis], score: Score, best: Sequence[Point] | None
+) -> Element:
+    """The marks of one job, and its line where ``best``, the best points of all jobs, have none of their own."""
+    front = pareto_front(series.points, score) if best is None else best
+    marks = _marks(series.points, axes, score, front)
+    line = [_line(marks)] if best is None else []
+    shapes = [_point(mark, series, score) for mark in sorted(marks, key=lambda m: (m.on_front, m.x))]
+    original = _original(series, axes, score)
+    return element("g", *line, *original, *shapes, class_=f"series colour-{colour}")
+
+
+def _marks(points: Sequence[Point], axes: tuple[Axis, Axis], score: Score, front: Sequence[Point]) -> list[_Mark]:
     x, y = axes
-    front = pareto_front(series.points, score)
-    members = {point.index for point in front}
-    marks = [
-        _Mark(p, x.position(p.bytes.total), y.position(value), p.index in members)
-        for p in series.points
+    return [
+        _Mark(p, x.position(p.bytes.total), y.position(value), any(p is each for each in front))
+        for p in points
         if (value := score.of_point(p)) is not None
     ]
-    line = " ".join(f"{m.x:.1f},{m.y:.1f}" for m in sorted(marks, key=lambda m: m.x) if m.on_front)
-    shapes = [_point(mark, series, score) for mark in sorted(marks, key=lambda m: (m.on_front, m.x))]
-    path = element("polyline", points=line, class_="front")
-    return element("g", path, *_original(series, axes, score), *shapes, class_=f"series colour-{number % _COLOURS}")
+
+
+def _line(marks: Sequence[_Mark]) -> Element:
+    best = sorted((mark for mark in marks if mark.on_front), key=lambda mark: mark.x)
+    return element("polyline", points=" ".join(f"{mark.x:.1f},{mark.y:.1f}" for mark in best), class_="front")
 
 
 def _point(mark: _Mark, series: Series, score: Score) -> Element:
@@ -112,7 +135,8 @@ def _point(mark: _Mark, series: Series, score: Score) -> Element:
     names += ["on-front"] * mark.on_front
     names += ["selected"] * (point.index == series.selected)
     names += ["shown"] * (point.index == series.shown)
-    text = describe_point(point, score) + (", selected" if point.index == series.selected else "")
+    text = f"{series.name}. {describe_point(point, score)}"
+    text += ", selected" if point.index == series.selected else ""
     circles = [element("circle", cx=mark.x, cy=mark.y, r=_RADIUS * 2.2, class_="target")]
     if point.index == series.selected:
         circles.append(element("circle", cx=mark.x, cy=mark.y, r=_RADIUS * 1.9, class_="ring"))
@@ -154,7 +178,7 @@ def _legend_row(name: str, number: int) -> Element:
     y = _HEIGHT + _LEGEND_ROW * (number + 0.5)
     dot = element("circle", cx=_AREA.left + 6, cy=y - 4, r=_RADIUS, class_="dot")
     text = element("text", name[:80], x=_AREA.left + 20, y=y)
-    return element("g", dot, text, class_=f"series legend colour-{number % _COLOURS}")
+    return element("g", dot, text, class_=f"series legend colour-{number}")
 
 
 def _description(series: Sequence[Series], score: Score) -> str:

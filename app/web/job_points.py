@@ -47,8 +47,12 @@ class JobPoints:
     def of(cls, document: Mapping[str, Any]) -> Self:
         """The points in a document of ``GET /v1/jobs/{id}/metrics``."""
         baseline = document["baseline"] and BaselineResult.from_json(document["baseline"])
-        points = [Point.from_json(row) for row in document["points"]]
-        return cls(baseline, points, document["selected"], columns_of(points))
+        return cls.of_points([Point.from_json(row) for row in document["points"]], baseline, document["selected"])
+
+    @classmethod
+    def of_points(cls, points: Sequence[Point], baseline: BaselineResult | None, selected: int | None) -> Self:
+        """The points, with the columns of their table."""
+        return cls(baseline, points, selected, columns_of(points))
 
     def choose(self, index: int | None) -> Point | None:
         """The point with this index; without one the selected point, or else the last; None where there is none."""

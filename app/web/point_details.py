@@ -9,20 +9,25 @@ from typing import Self
 from markupsafe import Markup
 
 from app import formatting
+from app.figures import histogram as histograms
 from app.figures import svg
 from app.figures.bars import Part, parts_bar, share_bar
+from cnet.results.histogram import WeightHistogram
 from cnet.results.metrics import declared_metrics
 from cnet.results.points import BaselineResult, LayerResult, PartBytes, Point
+
+_DRAWN_LAYERS = 200  # whose histograms are on the page; the API has those of all
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A row of the table of layers: the numbers of a tensor, and bars for those that are compared."""
+    """A row of the table of layers: the numbers of a tensor, bars for those that are compared, and its histogram."""
 
     result: LayerResult
     sparsity_bar: Markup
     bits_bar: Markup
     error_bar: Markup
+    histogram: Markup | None
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class PointDetails:
         part_rows: name, description and size of each part.
         layers: the compressible tensors.
         layer_help: what each number of a layer is, by its name.
+        histogram: of all weights before and after; None where there is none.
     """
 
     point: Point
@@ -44,6 +50,7 @@ class PointDetails:
     part_rows: Sequence[tuple[str, str, str]]
     layers: Sequence[Layer]
     layer_help: dict[str, str]
+    histogram: Markup | None
 
     @classmethod
     def of(cls, point: Point, baseline: BaselineResult | None) -> Self:
@@ -61,6 +68,7 @@ class PointDetails:
             [(name, description, formatting.size(size)) for name, description, size in rows],
             _layers(point.layers),
             {each.name: each.metric.description for each in declared_metrics(LayerResult)},
+            _histogram(point.histogram, "Weights before and after"),
         )
 
 
@@ -75,17 +83,22 @@ def _drop(point: Point, baseline: BaselineResult | None) -> float | None:
 
 
 def _layers(results: Sequence[LayerResult]) -> list[Layer]:
-    most_entropy = max((row.label_entropy or 0.0 for row in results), default=0.0) or 1.0
+    most_bits = max((row.bits_per_weight or 0.0 for row in results), default=0.0) or 1.0
     most_error = max((row.mse for row in results), default=0.0) or 1.0
     return [
         Layer(
             row,
             _bar(row.sparsity),
-            _bar((row.label_entropy or 0.0) / most_entropy),
+            _bar((row.bits_per_weight or 0.0) / most_bits),
             _bar(row.mse / most_error),
+            _histogram(row.histogram, f"Weights of {row.name} before and after") if number < _DRAWN_LAYERS else None,
         )
-        for row in results
+        for number, row in enumerate(results)
     ]
+
+
+def _histogram(histogram: WeightHistogram | None, title: str) -> Markup | None:
+    return None if histogram is None else _markup(svg.markup(histograms.plot(histogram, title)))
 
 
 def _bar(fraction: float) -> Markup:

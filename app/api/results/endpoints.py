@@ -17,11 +17,9 @@ from app.api.http.openapi import LINKED, PROBLEMS, binary
 from app.api.results import service
 from app.api.results.decoded_models import DecodedModels
 from app.api.results.schemas import Metrics, ModelQuery, PointQuery, Results
+from app.api.results.svg_response import svg_response
 
 router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"], responses=PROBLEMS, dependencies=[bearer_security])
-
-FIGURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'"
-"""The policy of an image by itself: it has its style inside, and loads and runs nothing."""
 
 _METRIC_TYPES = ("application/json", "text/csv")
 
@@ -91,5 +89,4 @@ def metrics(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerDe
 )
 def plot(job_id: JobId, backend: BackendDep, owner: OwnerDep) -> Response:
     """The points of the job as an SVG image, with the line of the best ones and the original. `409` without points."""
-    headers = {"Cache-Control": "private, no-cache", "Content-Security-Policy": FIGURE_POLICY}
-    return Response(service.plot(backend, job_id, owner), headers=headers, media_type="image/svg+xml")
+    return svg_response(service.plot(backend, job_id, owner))

@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from app import formatting
 from app.web.job_form.fields import Field
 from app.web.job_form.sections import TOP_FIELDS, Section, sections
 
@@ -45,6 +46,19 @@ def document_of(form: Form, base: Mapping[str, Any]) -> dict[str, Any]:
     return {key: document[key] for key in order if document.get(key) not in (None, "")}
 
 
+def grid_of(form: Form) -> dict[str, list[Any]]:
+    """The grid of a study: the values of each line ``path: value, value``; empty where a single job is meant."""
+    lines = (line.partition(":") for line in form.get("grid", "").splitlines() if line.strip())
+    return {path.strip(): _grid_values(values) for path, _, values in lines}
+
+
+def _grid_values(text: str) -> list[Any]:
+    with contextlib.suppress(ValueError):
+        values: list[Any] = json.loads(f"[{text}]")
+        return values
+    return [_number_or_text(item.strip()) for item in text.split(",") if item.strip()]
+
+
 def placeholders(base: Mapping[str, Any], shown: list[Section]) -> dict[str, str]:
     """What an empty field stands for, by its path: the value of ``base``, or else the default of the field."""
     fields = [inner for each in shown for field in each.fields for inner in field.all()]
@@ -52,7 +66,7 @@ def placeholders(base: Mapping[str, Any], shown: list[Section]) -> dict[str, str
     for field in fields:
         value = _at(base, field.path)
         if value is not None and not isinstance(value, dict):
-            found[field.path] = ", ".join(map(str, value)) if isinstance(value, list) else _plain(value)
+            found[field.path] = ", ".join(map(str, value)) if isinstance(value, list) else formatting.plain(value)
     return found
 
 
@@ -118,7 +132,3 @@ def _put(document: dict[str, Any], path: str, value: Any) -> None:
         document[name] = inner if isinstance(inner, dict) else {}
         document = document[name]
     document[last] = value
-
-
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)

@@ -9,29 +9,31 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def snippets(document: Mapping[str, Any], server: str, *, with_key: bool) -> dict[str, str]:
-    """Texts that submit a job, by the name of the way.
+def snippets(document: Mapping[str, Any], grid: Mapping[str, Any], server: str, *, with_key: bool) -> dict[str, str]:
+    """Texts that submit a job, or a study of jobs, by the name of the way.
 
     Args:
         document: the specification.
+        grid: of the study; empty for a job.
         server: address of the server.
         with_key: whether the server asks for an API key, which the texts take from ``CNET_API_KEY``.
     """
-    text = json.dumps(document, indent=2, ensure_ascii=False)
+    sent = {"spec": document, "grid": grid} if grid else document
+    text = json.dumps(sent, indent=2, ensure_ascii=False)
+    curl = _curl(text, f"{server}/v1/{'studies' if grid else 'jobs'}", with_key=with_key)
+    if grid:
+        return {"JSON": text, "curl": curl}
     return {
         "JSON": text,
-        "curl": _curl(text, server, with_key=with_key),
+        "curl": curl,
         "Command line": _command(text, server),
         "Python": _python(document, server, with_key=with_key),
     }
 
 
-def _curl(text: str, server: str, *, with_key: bool) -> str:
+def _curl(text: str, url: str, *, with_key: bool) -> str:
     key = '  -H "Authorization: Bearer $CNET_API_KEY" \\\n' if with_key else ""
-    return (
-        f"curl {shlex.quote(f'{server}/v1/jobs')} \\\n{key}"
-        f"  -H 'Content-Type: application/json' \\\n  --data {shlex.quote(text)}"
-    )
+    return f"curl {shlex.quote(url)} \\\n{key}  -H 'Content-Type: application/json' \\\n  --data {shlex.quote(text)}"
 
 
 def _command(text: str, server: str) -> str:

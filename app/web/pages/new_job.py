@@ -13,9 +13,11 @@ from starlette.responses import RedirectResponse, Response
 from app.api.backend import Backend
 from app.api.dependencies import BackendDep
 from app.api.jobs import service
+from app.api.studies import service as studies
+from app.api.studies.grid import check_grid, count_points, grid_points
 from app.core.errors import BadRequestError, ServiceError
 from app.web.job_form.presets import PRESETS, preset_spec
-from app.web.job_form.reading import Form, chosen_parts, document_of, placeholders
+from app.web.job_form.reading import Form, chosen_parts, document_of, grid_of, placeholders
 from app.web.job_form.sections import Section, section, sections
 from app.web.job_form.snippets import snippets
 from app.web.page_route import PageRoute
@@ -45,7 +47,7 @@ async def submit(request: Request, backend: BackendDep, visitor: VisitorDep) -> 
     except (CnetError, ServiceError) as error:
         values = await run_in_threadpool(_form, backend, visitor.owner, form)
         return render(request, "new_job.html", 422, **{**values, **_refusal(error)})
-    return RedirectResponse(f"{request.scope.get('root_path', '')}/jobs/{made}", 303)
+    return RedirectResponse(f"{request.scope.get('root_path', '')}{made}", 303)
 
 
 @router.post("/preview")
@@ -96,10 +98,16 @@ def _base(backend: Backend, owner: str, form: Form) -> Mapping[str, Any]:
 
 
 def _submit(backend: Backend, owner: str, form: Form) -> str:
-    document = document_of(form, _base(backend, owner, form))
-    made = service.submit(backend, document, owner, lambda _connection, _job: None)
+    """Submit the job, or the study where there is a grid; returns the path of its page."""
+    document, grid = document_of(form, _base(backend, owner, form)), grid_of(form)
+    if grid:
+        study = studies.submit(backend, {"spec": document, "grid": grid}, owner, lambda _connection, _study: None)
+        path = f"/studies/{study.id}"
+    else:
+        job = service.submit(backend, document, owner, lambda _connection, _job: None)
+        path = f"/jobs/{job.id}"
     service.publish(backend)
-    return made.id
+    return path
 
 
 def _form(backend: Backend, owner: str, form: dict[str, str]) -> dict[str, Any]:
@@ -127,12 +135,15 @@ def _settings(form: Form, base: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _preview(backend: Backend, owner: str, form: Form, request: Request) -> dict[str, Any]:
-    document = document_of(form, _base(backend, owner, form))
-    texts = snippets(document, str(request.base_url).rstrip("/"), with_key=backend.keys.exist())
+    document, grid = document_of(form, _base(backend, owner, form)), grid_of(form)
+    texts = snippets(document, grid, str(request.base_url).rstrip("/"), with_key=backend.keys.exist())
     values: dict[str, Any] = {"validation": None, "snippets": texts, "issues": (), "problem": None}
     values["nothing"] = not document.get("checkpoint") and not document.get("architecture")
+    values["jobs"] = count_points(grid)
     try:
-        return {**values, "validation": service.validate(backend, document, owner)}
+        check_grid(grid)
+        first = grid_points(document, grid)[0].spec if grid else document
+        return {**values, "validation": service.validate(backend, first, owner)}
     except (CnetError, ServiceError) as error:
         return {**values, **_refusal(error)}
 

@@ -84,6 +84,37 @@ def test_jobs_without_data_are_compared_by_their_weights() -> None:
     assert classes(root, "original") == []
 
 
+def test_jobs_without_data_are_not_compared_with_those_that_have_it() -> None:
+    """The noise in weights that were trained further says nothing; only what was measured alike is drawn."""
+    alone = [point(0, 1000, None, snr_db=20.0)]
+
+    root = drawn([Series("measured", BASELINE, POINTS, 1), Series("alone", BASELINE, alone, 0)])
+
+    assert len(classes(root, "point")) == len(POINTS)
+
+
+def test_one_line_can_join_the_best_points_of_all_jobs() -> None:
+    """Those of both jobs are on it, and no job has a line of its own."""
+    root = plot([Series("one", BASELINE, POINTS[:2], 1), Series("two", BASELINE, POINTS[2:], 2)], "all", one_front=True)
+    assert root is not None
+
+    assert len(classes(root, "front")) == 1
+    assert sorted(each.findtext("title", "")[:12] for each in classes(root, "on-front")) == [
+        "one. Point 1",
+        "two. Point 2",
+    ]
+
+
+def test_many_jobs_have_one_colour() -> None:
+    """A legend of more than eight would not be read."""
+    series = [Series(f"job {number}", BASELINE, [point(0, 1000 + number, 90.0)], 0) for number in range(9)]
+
+    root = drawn(series)
+
+    assert classes(root, "legend") == []
+    assert len(classes(root, "colour-0")) == 9
+
+
 def test_several_jobs_have_a_legend() -> None:
     """Each job has a colour of its own."""
     root = drawn([Series("one", BASELINE, POINTS[:2], 1), Series("<two>", BASELINE, POINTS[2:], 2)])

@@ -73,7 +73,7 @@ def test_a_job_is_submitted(bench: Bench) -> None:
     assert job["name"] == "mine"
     assert job["labels"] == {"a": "b"}
     assert job["spec"]["target"] == {"max_bytes": 2_000_000}
-    assert bench.queue.sent == [job["id"]]
+    assert bench.queue.sent == [job["queue"]]
 
 
 def test_a_refused_job_keeps_what_was_entered(bench: Bench) -> None:

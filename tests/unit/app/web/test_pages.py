@@ -39,7 +39,18 @@ def job(shared: Bench) -> str:
 
 
 @pytest.fixture(
-    params=["/", "/login", "/jobs/{job}", "/jobs/{job}?point=0", "/jobs/{job}/delete", "/new", "/new?clone={job}"]
+    params=[
+        "/",
+        "/login",
+        "/jobs/{job}",
+        "/jobs/{job}?point=0",
+        "/jobs/{job}/delete",
+        "/new",
+        "/new?clone={job}",
+        "/compare",
+        "/compare?job={job}",
+        "/studies",
+    ]
 )
 def path(request: pytest.FixtureRequest, job: str) -> str:
     """The address of each page."""

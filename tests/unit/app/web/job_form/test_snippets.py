@@ -17,7 +17,7 @@ SERVER = "http://127.0.0.1:8000"
 @pytest.mark.parametrize("with_key", [True, False])
 def test_each_text_holds_the_same_job(with_key: bool) -> None:
     """Read back as a shell and as Python would read it; names of users run nothing."""
-    texts = snippets(SPEC, SERVER, with_key=with_key)
+    texts = snippets(SPEC, {}, SERVER, with_key=with_key)
 
     assert json.loads(texts["JSON"]) == SPEC
     words = shlex.split(texts["curl"])
@@ -30,3 +30,13 @@ def test_each_text_holds_the_same_job(with_key: bool) -> None:
     assignment = next(node for node in ast.parse(texts["Python"]).body if isinstance(node, ast.Assign))
     assert ast.literal_eval(assignment.value) == SPEC
     assert ("CNET_API_KEY" in texts["Python"]) is with_key
+
+
+def test_a_study_is_sent_with_its_grid() -> None:
+    """To the route of studies."""
+    grid = {"method.lambda": [0.01, 0.1]}
+
+    words = shlex.split(snippets(SPEC, grid, SERVER, with_key=False)["curl"])
+
+    assert words[1] == f"{SERVER}/v1/studies"
+    assert json.loads(words[words.index("--data") + 1]) == {"spec": SPEC, "grid": grid}

@@ -1,0 +1,1 @@
+"""Comparison: the points of several jobs in one plot and in one table."""
