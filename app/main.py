@@ -29,7 +29,6 @@ from app.api.jobs.endpoints import router as jobs
 from app.api.keys.endpoints import router as keys
 from app.api.keys.schemas import KeyRequest
 from app.api.programs.endpoints import router as programs
-from app.api.reference.endpoints import router as reference
 from app.api.request_folder import remove_abandoned_folders
 from app.api.results.endpoints import router as results
 from app.api.stored.endpoints import router as stored
@@ -92,13 +91,13 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
         openapi_tags=_TAGS,
         lifespan=_lifespan,
         redirect_slashes=False,
-        docs_url=None,  # FastAPI's pages load scripts from other hosts; those of app.api.reference need none
+        docs_url=None,  # FastAPI's pages load scripts from other hosts
         redoc_url=None,
     )
     app.state.backend = backend
     for router in (uploads, stored, checkpoints, datasets, programs):
         app.include_router(router)
-    for router in (jobs, studies, results, compare, catalogue, workers, keys, health, reference):
+    for router in (jobs, studies, results, compare, catalogue, workers, keys, health):
         app.include_router(router)
     add_pages(app)
     for kind in (ServiceError, CnetError, SQLAlchemyError, OSError):

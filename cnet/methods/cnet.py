@@ -35,7 +35,7 @@ class Cnet(Method):
     of any length. The loss lets weights above the magnitude c of theorem 1 grow. Weights that the task does not hold
     back, such as those of a pixel that is always black, grow with them, fastest with an optimizer that scales
     gradients. Pruning by magnitude would keep them and empty other layers; the decay takes them to zero. Without a data
-    set, ``lambda`` is the strength of a proximal step on the weights alone (``cnet.methods.proximal``).
+    set, ``lambda`` is the strength of a proximal step on the weights alone.
     """
 
     summary: ClassVar[str] = "Compressibility loss, network-wide or by layers, with a fixed or a growing strength."

@@ -10,6 +10,8 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
 from app.api.http.problems import MEDIA_TYPE, Problem
+from app.api.openapi.examples import add_examples
+from app.api.openapi.wording import reword
 from cnet.spec import JobSpec
 
 _REFERENCE = "#/components/schemas/{model}"
@@ -106,5 +108,5 @@ def describe(app: FastAPI, bodies: Iterable[type[BaseModel]]) -> dict[str, Any]:
             schema = model.model_json_schema(ref_template=_REFERENCE)
             schemas |= schema.pop("$defs", {})
             schemas[model.__name__] = schema
-        app.openapi_schema = document
+        app.openapi_schema = add_examples(reword(document))
     return app.openapi_schema

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.api.http.pagination import ID_PATTERN, PageQuery
 from app.core.clock import rfc3339
 from app.core.jobs import Event, Job
+from app.core.jobs.events import EventType
 from app.core.states import Status
 
 _PLAIN = r"^[^\x00-\x1f]*$"
@@ -157,13 +158,39 @@ class Validation(BaseModel):
     warnings: list[str] = Field(description="What to know before submitting the job.")
 
 
+class EpochMetrics(BaseModel):
+    """The numbers of one epoch of a training. Other scores of the task have their own names."""
+
+    model_config = ConfigDict(extra="allow")
+
+    phase: str = Field(description="Phase of the training, such as `finetune`.")
+    epoch: int = Field(description="Number of the epoch in this phase, from 1.")
+    epochs: int = Field(description="Number of epochs of this phase.")
+    loss: float | None = Field(description="Mean loss over the training samples; null where it was not finite.")
+    train_accuracy: float | None = Field(default=None, description="Accuracy on the training samples, in percent.")
+    lambda_: float | None = Field(default=None, alias="lambda", description="Strength of the method's loss term.")
+    compressibility: float | None = Field(default=None, description="L1 norm of all weights divided by their L2 norm.")
+
+
+class EventView(BaseModel):
+    """One event. Beside the first three fields it has the one that its type names, and others may be missing."""
+
+    id: int = Field(description="Number of the event, from 1 without gaps; `after` and `Last-Event-ID` continue by it.")
+    at: str = Field(description="Time of the event.")
+    type: EventType = Field(description="Which of the following fields it has.")
+    status: Status | None = Field(default=None, description="New status of the job.")
+    attempt: int | None = Field(default=None, description="Number of the attempt that begins, with a status.")
+    phase: str | None = Field(default=None, description="Phase that begins, such as `finetune`.")
+    progress: float | None = Field(default=None, description="Share of the work that is done, 0 to 1.")
+    metric: EpochMetrics | None = Field(default=None, description="Numbers of an epoch that has ended.")
+    point: dict[str, Any] | None = Field(default=None, description="A point that was made, as in the results.")
+    log: str | None = Field(default=None, description="A line of the log.")
+
+
 class EventList(BaseModel):
     """Events of a job, oldest first."""
 
-    data: list[dict[str, Any]] = Field(
-        description="Each event has `id` (its number), `at` (its time), `type`, and a member named like its type: "
-        "`status`, `phase`, `progress`, `metric`, `point` or `log`."
-    )
+    data: list[EventView] = Field(description="The events.")
     has_more: bool = Field(description="Whether there are more events now.")
     next: int | None = Field(description="Number of the last event of this list, for `after`; null: it is empty.")
 

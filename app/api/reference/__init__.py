@@ -1,1 +1,0 @@
-"""The reference page ``/docs``: the OpenAPI document as HTML without scripts."""
