@@ -82,6 +82,11 @@ def plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def age(time: str | None, now: datetime) -> str:
+    """The time from ``time`` (RFC 3339) to ``now``, such as ``3 min 5 s``."""
+    return MISSING if time is None else duration(max((now - datetime.fromisoformat(time)).total_seconds(), 0.0))
+
+
 def pretty_json(value: Any) -> str:
     """JSON with an indent of two, its keys in their order."""
     return json.dumps(value, indent=2, ensure_ascii=False)
@@ -101,6 +106,7 @@ def _three_digits(value: float) -> str:
 
 
 FILTERS: Mapping[str, Callable[..., str]] = {
+    "age": age,
     "size": size,
     "number": number,
     "percent": percent,

@@ -48,4 +48,5 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= formatting.FILTERS
+    made.tests["contains"] = lambda values, value: value in values
     return made

@@ -7,6 +7,7 @@ from typing import Self
 from pydantic import BaseModel, Field
 
 from app.core.clock import rfc3339
+from app.core.jobs.waiting import QueueState
 from app.core.workers import WorkerRow
 
 
@@ -49,7 +50,21 @@ class WorkerView(BaseModel):
         )
 
 
+class QueueView(BaseModel):
+    """A queue in which jobs wait."""
+
+    name: str = Field(description="Name of the queue.")
+    waiting: int = Field(description="Number of jobs of all owners that wait in it.")
+    oldest: str | None = Field(description="Time since which the first of them has waited.")
+
+    @classmethod
+    def of(cls, state: QueueState) -> Self:
+        """The JSON of a queue."""
+        return cls(name=state.name, waiting=state.waiting, oldest=rfc3339(state.oldest))
+
+
 class WorkerList(BaseModel):
-    """All workers that run now."""
+    """All workers that run now, and what waits for them."""
 
     data: list[WorkerView] = Field(description="The workers, ordered by their ids.")
+    queues: list[QueueView] = Field(default_factory=list, description="The queues in which jobs wait, by name.")

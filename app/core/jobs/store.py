@@ -125,6 +125,11 @@ class Jobs:
         """How many jobs of all owners wait in a queue."""
         return self._count(waiting.WAITING & (jobs.c.queue == queue))
 
+    def queues(self) -> list[waiting.QueueState]:
+        """The queues in which jobs of all owners wait, by name."""
+        with self._database.read() as connection:
+            return waiting.queues(connection)
+
     def count_active(self, owner: str) -> int:
         """How many jobs of an owner have not ended."""
         return self._count((jobs.c.owner == owner) & jobs.c.status.in_(ACTIVE))

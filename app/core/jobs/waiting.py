@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Case, ColumnElement, Connection, case, func, select, tuple_
@@ -33,6 +34,22 @@ class Offer:
 
     queues: tuple[str, ...]
     memory: int
+
+
+@dataclass(frozen=True)
+class QueueState:
+    """A queue in which jobs wait: its name, their number, and the time since which the first of them has waited."""
+
+    name: str
+    waiting: int
+    oldest: datetime
+
+
+def queues(connection: Connection) -> list[QueueState]:
+    """The queues in which jobs wait, by name."""
+    columns = (jobs.c.queue, func.count().label("waiting"), func.min(jobs.c.queued_at).label("oldest"))
+    query = select(*columns).where(WAITING).group_by(jobs.c.queue).order_by(jobs.c.queue)
+    return [QueueState(row.queue, row.waiting, row.oldest) for row in connection.execute(query)]
 
 
 def choose(connection: Connection, offer: Offer, first: str | None = None) -> str | None:
