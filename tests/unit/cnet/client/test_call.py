@@ -60,6 +60,7 @@ def test_a_request_that_is_in_flight_is_repeated() -> None:
         ("soon", 1.0),
         ("", 1.0),
     ],
+    ids=["seconds", "many seconds", "a time gone by", "a time to come", "no number", "nothing"],
 )
 def test_the_pause_is_what_the_server_asks_for(header: str, seconds: float) -> None:
     """As seconds or as a date; without either it doubles, and it has a limit."""
