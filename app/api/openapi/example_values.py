@@ -204,6 +204,7 @@ OWN: Mapping[str, Mapping[str, Any]] = {
     "Estimate": {"epochs": {"finetune": 30, "recover": 10, "total": 40}},
     "EventView": {"type": "metric", "id": 17, "status": None, "point": None, "progress": None, "phase": None},
     "UploadView": {"checkpoint": None},
+    "WorkerList": {"queues": [{"name": "gpu", "waiting": 2, "oldest": _TIME}]},
     "Readiness": {"status": "ready"},
     "Liveness": {"status": "ok"},
 }
