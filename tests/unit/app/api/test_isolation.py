@@ -38,7 +38,11 @@ PUBLIC = {"/openapi.json", "/livez", "/readyz", "/metrics", "/docs", "/login", "
 #: Routes below /v1 that show the same to every owner.
 COMMON = {"/v1/catalogue", "/v1/workers"}
 #: Parameters that name no object, each with a value.
-NAMES = {"key": "quantize"}
+NAMES = {"key": "quantize", "key_id": "key_0"}
+#: Beginning of the routes that only admins may use.
+ADMINS = "/v1/keys"
+#: Beginning of the routes that compare the jobs which a query names.
+COMPARISONS = "/v1/compare/"
 
 Route = tuple[str, str]
 
@@ -60,7 +64,13 @@ API = [(method, path) for method, path in PRIVATE if path.startswith("/v1/")]
 PAGES = [(method, path) for method, path in PRIVATE if not path.startswith("/v1/")]
 OBJECTS = [(method, path) for method, path in PRIVATE if set(parameters(path)) - set(NAMES) and method != "OPTIONS"]
 WRITES = [(method, path) for method, path in PRIVATE if method not in {"GET", "HEAD", "OPTIONS"}]
-LISTS = [(method, path) for method, path in API if method == "GET" and "{" not in path and path not in COMMON]
+ADMIN = [(method, path) for method, path in API if path.startswith(ADMINS)]
+COMPARE = [(method, path) for method, path in API if path.startswith(COMPARISONS)]
+LISTS = [
+    (method, path)
+    for method, path in API
+    if method == "GET" and "{" not in path and path not in COMMON and not path.startswith((ADMINS, COMPARISONS))
+]
 
 
 @dataclass(frozen=True)
@@ -71,7 +81,7 @@ class World:
     ids: dict[str, str]
     keys: dict[str, str]
 
-    def send(self, route: Route, key: str | None) -> Any:
+    def send(self, route: Route, key: str | None, **query: str) -> Any:
         """Send a request that would be valid for ann, with this key: as a bearer token, to pages as a cookie."""
         method, path = route
         secret = self.keys[key] if key else None
@@ -87,7 +97,7 @@ class World:
             headers["Authorization"] = f"Bearer {secret}"
         elif secret:
             headers["Cookie"] = f"cnet_key={secret}"
-        return self.bench.client.request(method, self.fill(path), headers=headers, follow_redirects=False)
+        return self.bench.client.request(method, self.fill(path), headers=headers, params=query, follow_redirects=False)
 
     def fill(self, path: str) -> str:
         """A path with the ids of ann's objects."""
@@ -173,6 +183,19 @@ def test_lists_have_ones_own_objects_alone(world: World, route: Route) -> None:
     """The other owner's list is empty, and ann's is not."""
     assert world.send(route, "bob").json()["data"] == []
     assert world.send(route, "ann").json()["data"] != []
+
+
+@pytest.mark.parametrize("route", ADMIN, ids=" ".join)
+def test_the_routes_of_admins_are_403_for_others(world: World, route: Route) -> None:
+    """Whatever they may do with their own objects."""
+    assert world.send(route, "bob").status_code == 403
+
+
+@pytest.mark.parametrize("route", COMPARE, ids=" ".join)
+def test_another_owners_job_cannot_be_compared(world: World, route: Route) -> None:
+    """As one that does not exist, while its owner sees it."""
+    assert world.send(route, "bob", job=world.ids["job_id"]).status_code == 404
+    assert world.send(route, "ann", job=world.ids["job_id"]).status_code == 200
 
 
 def test_another_owners_objects_cannot_be_used(world: World) -> None:
