@@ -17,6 +17,7 @@ SAMPLE = 2**16
 """Most weights that are counted. They are evenly spaced, so that their histogram has the shape of all."""
 
 _SPREAD = 4.0  # ends of the range, in root mean squares of the original weights
+_SMALLEST_END = 1e-300  # below it, the widths of the bins would underflow
 
 Vector = npt.NDArray[np.floating]
 
@@ -74,15 +75,14 @@ class HistogramSample:
         """
         part = slice(-self._seen % self._step, None, self._step)
         self._seen += len(original)
-        self._original.append(original[part].astype(np.float32))
-        self._decoded.append(decoded[part].astype(np.float32))
+        self._original.append(original[part].astype(np.float64))  # bins of the largest floats overflow float32
+        self._decoded.append(decoded[part].astype(np.float64))
 
     def histogram(self) -> WeightHistogram | None:
-        """The histogram of the sample; None where all weights are zero or there are none."""
+        """The histogram of the sample; None where all weights are zero or next to it, or there are none."""
         original, decoded = (np.concatenate(parts or [np.zeros(0)]) for parts in (self._original, self._decoded))
-        rms = float(np.sqrt(np.mean(np.square(original, dtype=np.float64)))) if len(original) else 0.0
-        end = float(f"{_SPREAD * rms:.6g}")
-        if end <= 0 or not math.isfinite(end):
+        end = float(f"{_SPREAD * _root_mean_square(original):.6g}")
+        if end < _SMALLEST_END or not math.isfinite(end):
             return None
         return WeightHistogram(
             low=-end,
@@ -92,6 +92,12 @@ class HistogramSample:
             original_zeros=int(np.count_nonzero(original == 0)),
             decoded_zeros=int(np.count_nonzero(decoded == 0)),
         )
+
+
+def _root_mean_square(values: Vector) -> float:
+    """The root of the mean square, without squares that overflow or underflow."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    return largest * float(np.sqrt(np.mean(np.square(values / largest)))) if largest else 0.0
 
 
 def _counts(values: Vector, end: float) -> tuple[int, ...]:
