@@ -39,7 +39,12 @@ def job(service: Up, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("files") / "model.npz"
     weights = np.random.default_rng(3).normal(size=(80, 60)).astype(np.float32)
     np.savez(path, **{"body.weight": weights, "body.bias": np.ones(80, np.float32)})
-    spec = {"name": "two", "prune": {"name": "magnitude", "sparsity": [0.5, 0.9]}, "target": {"min_ratio": 1.5}}
+    spec = {
+        "name": "two",
+        "prune": {"name": "magnitude", "sparsity": [0.5, 0.9]},
+        "quantize": {"name": "kmeans", "clusters": 16},
+        "target": {"min_ratio": 1.5},
+    }
     with service.client() as client:
         uploaded = client.upload_checkpoint(path)
         return client.submit({**spec, "checkpoint": uploaded.id}).wait().check().id
@@ -52,7 +57,8 @@ def json_of(text: str) -> Any:
 
 def test_the_end_of_a_job_says_what_was_selected_and_why(cnet: Cnet, checkpoint: Path) -> None:
     """The table, the reason, sizes, a verdict, and the next command."""
-    said = cnet("submit", checkpoint, "--sparsity", "0.5", "--sparsity", "0.9", "--min-ratio", "1.5", "--wait")
+    sparsities = ["--sparsity", "0.5", "--sparsity", "0.9", "--clusters", "16"]
+    said = cnet("submit", checkpoint, *sparsities, "--min-ratio", "1.5", "--wait")
 
     assert re.search(
         r"selected: point \d of 2, the one with the smallest error of the 2 with target.min_ratio = 1.5", said
