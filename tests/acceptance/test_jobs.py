@@ -72,6 +72,7 @@ def test_a_job_whose_target_cannot_be_met_says_so_and_keeps_its_points(client: C
     spec = {
         "checkpoint": client.upload_checkpoint(checkpoint)["id"],
         "prune": {"name": "magnitude", "sparsity": 0.5},
+        "quantize": {"name": "kmeans", "clusters": 16},
         "target": {"min_ratio": 1000.0},
     }
 

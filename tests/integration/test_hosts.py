@@ -87,7 +87,7 @@ def test_a_job_waits_for_a_store_that_is_killed_and_comes_back(machines: Hosts, 
     machines.s3.start()
     host.in_epoch(job.id, 39)
     machines.s3.kill()
-    until(lambda: "blob store: it does not answer" in host.log_of(job.id), what="the loss to be noticed")
+    until(lambda: "point 0 waits to be stored: blob store" in host.log_of(job.id), what="the wait to be told")
     machines.s3.start()
     ended = host.ended(job.id, 120)
 

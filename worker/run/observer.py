@@ -11,6 +11,7 @@ from typing import Any
 from app.core.blobs import BlobStore
 from app.core.blobs.references import BlobCheck, store_with_row
 from app.core.db.engine import TRANSIENT
+from app.core.errors import UnavailableError
 from app.core.jobs import Job, PointRow
 from cnet.results.baseline import score_text
 from cnet.results.points import BaselineResult, Point
@@ -75,7 +76,12 @@ class JobObserver:
         def write(blob: str, check: BlobCheck) -> None:
             self._reporter.put_point(PointRow(point.index, metrics, layers, blob, histogram), check)
 
-        retry_until_available(lambda: store_with_row(self._blobs, bundle, write), self._stop)
+        def waits(error: Exception) -> None:
+            silent = error if isinstance(error, UnavailableError) else "the database does not answer"
+            self._job_log.write(f"point {point.index} waits to be stored: {silent}")
+            self._send_log()
+
+        retry_until_available(lambda: store_with_row(self._blobs, bundle, write), self._stop, waits)
         clusters = "no clusters" if point.clusters is None else f"{point.clusters} clusters"
         self._job_log.write(
             f"point {point.index}: sparsity {point.sparsity:.4f}, {clusters}: {point.bytes.total} bytes,"
@@ -91,8 +97,11 @@ class JobObserver:
     def _send_log_if_due(self) -> None:
         if time.monotonic() >= self._log_due:
             self._log_due = time.monotonic() + _LOG_SECONDS
-            with contextlib.suppress(*TRANSIENT):  # it is sent the next time
-                self._job_log.send()
+            self._send_log()
+
+    def _send_log(self) -> None:
+        with contextlib.suppress(*TRANSIENT):  # it is sent the next time
+            self._job_log.send()
 
 
 def describe(values: dict[str, Any]) -> str:

@@ -134,8 +134,15 @@ class JobReporter:
         self._rows, self._columns = [], {}
 
 
-def retry_until_available(action: Callable[[], Result], stop: StopFlag) -> Result:
+def retry_until_available(
+    action: Callable[[], Result], stop: StopFlag, report: Callable[[Exception], None] | None = None
+) -> Result:
     """The result of ``action``, which is repeated while the database or the blob store does not answer.
+
+    Args:
+        action: reads or writes the database or the blob store.
+        stop: ends the waiting.
+        report: is given the first error.
 
     Raises:
         StoppedError: the run was told to end while it waited.
@@ -147,4 +154,7 @@ def retry_until_available(action: Callable[[], Result], stop: StopFlag) -> Resul
         except (*TRANSIENT, UnavailableError) as error:
             if stop.is_set():
                 raise StoppedError from error
+            if report is not None:
+                report(error)
+                report = None
             stop.wait(_RETRY_SECONDS)
