@@ -9,9 +9,9 @@ from fastapi import APIRouter
 from app.api.catalogue import service
 from app.api.catalogue.schemas import Catalogue
 from app.api.dependencies import BackendDep, bearer_security
-from app.api.http.openapi import PROBLEMS
+from app.api.openapi.refusals import refusals
 
-router = APIRouter(prefix="/v1/catalogue", tags=["catalogue"], responses=PROBLEMS, dependencies=[bearer_security])
+router = APIRouter(prefix="/v1/catalogue", tags=["catalogue"], responses=refusals(), dependencies=[bearer_security])
 
 
 @router.get("", operation_id="get_catalogue", summary="List the parts that a job can name", response_model=Catalogue)

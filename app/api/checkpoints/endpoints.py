@@ -13,12 +13,13 @@ from app.api.checkpoints.schemas import Checkpoint, CheckpointList, CheckpointQu
 from app.api.dependencies import BackendDep, CheckpointId, OwnerDep, bearer_security
 from app.api.http.file_response import send_file
 from app.api.http.json_response import json_response
-from app.api.http.openapi import IDEMPOTENCY_HEADER, LINKED, PROBLEMS, binary, upload_body
+from app.api.http.openapi import IDEMPOTENCY_HEADER, LINKED, SENT, binary, upload_body
 from app.api.http.pagination import PageParameters, page
+from app.api.openapi.refusals import refusals
 from app.api.references import reference_model
 from app.core.uploaded_files import UploadedFile
 
-router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], responses=PROBLEMS, dependencies=[bearer_security])
+router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], responses=refusals(), dependencies=[bearer_security])
 
 
 @router.post(
@@ -27,6 +28,7 @@ router = APIRouter(prefix="/v1/checkpoints", tags=["checkpoints"], responses=PRO
     summary="Upload a checkpoint",
     status_code=201,
     response_model=Checkpoint,
+    responses=refusals(404, 410),
     openapi_extra=upload_body(reference_model(CheckpointQuery)) | IDEMPOTENCY_HEADER,
 )
 async def create(
@@ -52,7 +54,13 @@ def get(checkpoint_id: CheckpointId, backend: BackendDep, owner: OwnerDep) -> Ch
     return Checkpoint.of(service.get(backend, checkpoint_id, owner))
 
 
-@router.delete("/{checkpoint_id}", operation_id="delete_checkpoint", summary="Delete a checkpoint", status_code=204)
+@router.delete(
+    "/{checkpoint_id}",
+    operation_id="delete_checkpoint",
+    summary="Delete a checkpoint",
+    status_code=204,
+    responses=refusals(409),
+)
 def delete(checkpoint_id: CheckpointId, backend: BackendDep, owner: OwnerDep) -> None:
     """Delete the checkpoint. `409 in_use` while a job that has not ended needs it."""
     service.delete(backend, checkpoint_id, owner)
@@ -74,7 +82,7 @@ def tensors(checkpoint_id: CheckpointId, backend: BackendDep, owner: OwnerDep) -
     operation_id="get_checkpoint_content",
     summary="Download a checkpoint",
     response_class=Response,
-    responses=binary("application/octet-stream", "The safetensors file.") | LINKED,
+    responses=binary("application/octet-stream", "The safetensors file.") | SENT | LINKED,
 )
 @router.head("/{checkpoint_id}/content", include_in_schema=False)
 def content(request: Request, checkpoint_id: CheckpointId, backend: BackendDep, owner: OwnerDep) -> Response:

@@ -10,10 +10,11 @@ from starlette.responses import Response
 from app.api.compare import service
 from app.api.dependencies import BackendDep, OwnerDep, bearer_security
 from app.api.http.filenames import attachment
-from app.api.http.openapi import PROBLEMS, binary
+from app.api.http.openapi import binary
+from app.api.openapi.refusals import refusals
 from app.api.results.svg_response import svg_response
 
-router = APIRouter(prefix="/v1/compare", tags=["results"], responses=PROBLEMS, dependencies=[bearer_security])
+router = APIRouter(prefix="/v1/compare", tags=["results"], responses=refusals(404, 410), dependencies=[bearer_security])
 
 JobIds = Annotated[
     list[str],

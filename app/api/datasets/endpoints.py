@@ -12,13 +12,14 @@ from app.api.datasets import service
 from app.api.datasets.schemas import Dataset, DatasetList
 from app.api.dependencies import BackendDep, DatasetId, OwnerDep, bearer_security
 from app.api.http.json_response import json_response
-from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, upload_body
+from app.api.http.openapi import IDEMPOTENCY_HEADER, upload_body
 from app.api.http.pagination import PageParameters, page
+from app.api.openapi.refusals import refusals
 from app.api.references import reference_model
 from app.api.upload_query import UploadQuery
 from app.core.uploaded_files import UploadedFile
 
-router = APIRouter(prefix="/v1/datasets", tags=["datasets"], responses=PROBLEMS, dependencies=[bearer_security])
+router = APIRouter(prefix="/v1/datasets", tags=["datasets"], responses=refusals(), dependencies=[bearer_security])
 
 
 @router.post(
@@ -27,6 +28,7 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"], responses=PROBLEMS,
     summary="Upload a data set",
     status_code=201,
     response_model=Dataset,
+    responses=refusals(404, 410),
     openapi_extra=upload_body(reference_model(UploadQuery)) | IDEMPOTENCY_HEADER,
 )
 async def create(
@@ -52,7 +54,13 @@ def get(dataset_id: DatasetId, backend: BackendDep, owner: OwnerDep) -> Dataset:
     return Dataset.of(service.get(backend, dataset_id, owner))
 
 
-@router.delete("/{dataset_id}", operation_id="delete_dataset", summary="Delete a data set", status_code=204)
+@router.delete(
+    "/{dataset_id}",
+    operation_id="delete_dataset",
+    summary="Delete a data set",
+    status_code=204,
+    responses=refusals(409),
+)
 def delete(dataset_id: DatasetId, backend: BackendDep, owner: OwnerDep) -> None:
     """Delete the data set. `409 in_use` while a job that has not ended needs it."""
     service.delete(backend, dataset_id, owner)

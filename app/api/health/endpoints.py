@@ -9,10 +9,10 @@ from app.api.dependencies import BackendDep
 from app.api.health import service
 from app.api.health.schemas import Liveness, Readiness
 from app.api.http.json_response import json_response
-from app.api.http.openapi import PROBLEMS
 from app.api.http.problems import problem_response
+from app.api.openapi.refusals import refusals
 
-router = APIRouter(tags=["health"], responses=PROBLEMS)
+router = APIRouter(tags=["health"], responses=refusals())
 
 
 @router.get("/livez", operation_id="get_liveness", summary="Whether the server answers", response_model=Liveness)
@@ -21,7 +21,13 @@ async def livez() -> Liveness:
     return Liveness()
 
 
-@router.get("/readyz", operation_id="get_readiness", summary="Whether jobs can be taken", response_model=Readiness)
+@router.get(
+    "/readyz",
+    operation_id="get_readiness",
+    summary="Whether jobs can be taken",
+    response_model=Readiness,
+    responses=refusals(503),
+)
 def readyz(request: Request, backend: BackendDep) -> Response:
     """Checks disk, database, blob store and broker; `503` says which of them fails."""
     health = service.check_health(backend)

@@ -11,18 +11,11 @@ from pydantic import BaseModel
 
 from app.api.http.problems import MEDIA_TYPE, Problem
 from app.api.openapi.examples import add_examples
+from app.api.openapi.refusals import add_refusals, refusals
 from app.api.openapi.wording import reword
 from cnet.spec import JobSpec
 
 _REFERENCE = "#/components/schemas/{model}"
-
-PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "default": {
-        "description": "An error: a problem document (RFC 9457), for every status 4xx and 5xx.",
-        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    }
-}
-"""The responses that every route has."""
 
 JOB_EXAMPLE: dict[str, Any] = {
     "checkpoint": "ckpt_1",
@@ -82,6 +75,13 @@ def binary(media_type: str, description: str) -> dict[int | str, dict[str, Any]]
     return {200: {"description": description, "content": {media_type: {"schema": schema}}}}
 
 
+SENT: dict[int | str, dict[str, Any]] = {
+    206: {"description": "The part of the file that `Range` asks for."},
+    304: {"description": "The file is the one that `If-None-Match` names."},
+    **refusals(416),
+}
+"""The other responses of a route that sends a file."""
+
 LINKED: dict[int | str, dict[str, Any]] = {
     302: {
         "description": "The file is at the URL in `Location`, if the server is set up so. The digest is in the headers."
@@ -108,5 +108,6 @@ def describe(app: FastAPI, bodies: Iterable[type[BaseModel]]) -> dict[str, Any]:
             schema = model.model_json_schema(ref_template=_REFERENCE)
             schemas |= schema.pop("$defs", {})
             schemas[model.__name__] = schema
+        add_refusals(document, MEDIA_TYPE, {"$ref": _REFERENCE.format(model="Problem")})
         app.openapi_schema = add_examples(reword(document))
     return app.openapi_schema

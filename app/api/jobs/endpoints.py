@@ -18,12 +18,13 @@ from app.api.http.file_response import send_file
 from app.api.http.idempotency import AnswerStore, idempotent
 from app.api.http.json_response import json_response
 from app.api.http.negotiation import prefers
-from app.api.http.openapi import IDEMPOTENCY_HEADER, JOB_BODY, PROBLEMS, binary
+from app.api.http.openapi import IDEMPOTENCY_HEADER, JOB_BODY, SENT, binary
 from app.api.http.pagination import page
 from app.api.jobs import service, watching
 from app.api.jobs.schemas import EventList, EventQuery, JobList, JobQuery, JobView, Validation, event_data
+from app.api.openapi.refusals import refusals
 
-router = APIRouter(prefix="/v1", tags=["jobs"], responses=PROBLEMS, dependencies=[bearer_security])
+router = APIRouter(prefix="/v1", tags=["jobs"], responses=refusals(), dependencies=[bearer_security])
 
 Action = Callable[[service.WithinTransaction], JobView]
 
@@ -36,6 +37,7 @@ _EVENT_TYPES = ("text/event-stream", "application/json")
     summary="Submit a job",
     status_code=202,
     response_model=JobView,
+    responses=refusals(404, 410, 429),
     openapi_extra=JOB_BODY | IDEMPOTENCY_HEADER,
 )
 async def create(request: Request, backend: BackendDep, owner: OwnerDep) -> Response:
@@ -49,6 +51,7 @@ async def create(request: Request, backend: BackendDep, owner: OwnerDep) -> Resp
     operation_id="validate_job",
     summary="Check a job without submitting it",
     response_model=Validation,
+    responses=refusals(404, 410),
     openapi_extra=JOB_BODY | IDEMPOTENCY_HEADER,
 )
 async def validate(request: Request, backend: BackendDep, owner: OwnerDep) -> Response:
@@ -112,6 +115,7 @@ async def cancel(request: Request, job_id: JobId, backend: BackendDep, owner: Ow
     summary="Run an ended job again",
     status_code=202,
     response_model=JobView,
+    responses=refusals(429),
     openapi_extra=IDEMPOTENCY_HEADER,
 )
 async def retry(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerDep) -> Response:
@@ -153,7 +157,7 @@ async def events(
     operation_id="get_job_log",
     summary="Read a job's log",
     response_class=Response,
-    responses=binary("text/plain", "The log so far."),
+    responses=binary("text/plain", "The log so far.") | SENT,
 )
 @router.head("/jobs/{job_id}/logs", include_in_schema=False)
 def logs(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerDep) -> Response:

@@ -14,13 +14,14 @@ from app.api.dependencies import AdminDep, BackendDep, KeyId, bearer_security
 from app.api.http.bodies import read_json
 from app.api.http.idempotency import AnswerStore, idempotent
 from app.api.http.json_response import json_response
-from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, json_body
+from app.api.http.openapi import IDEMPOTENCY_HEADER, json_body
 from app.api.http.pagination import PageParameters, page
 from app.api.keys.schemas import KeyList, KeyRequest, KeyView, NewKeyView
+from app.api.openapi.refusals import refusals
 from app.core.errors import NotFoundError
 from app.core.keys import ApiKey
 
-router = APIRouter(prefix="/v1/keys", tags=["keys"], responses=PROBLEMS, dependencies=[bearer_security])
+router = APIRouter(prefix="/v1/keys", tags=["keys"], responses=refusals(), dependencies=[bearer_security])
 
 
 @router.get("", operation_id="list_keys", summary="List API keys", response_model=KeyList)

@@ -10,15 +10,16 @@ from starlette.responses import Response
 from app.api.accepting import UploadKind, accept_upload
 from app.api.dependencies import BackendDep, OwnerDep, ProgramId, bearer_security
 from app.api.http.json_response import json_response
-from app.api.http.openapi import IDEMPOTENCY_HEADER, PROBLEMS, upload_body
+from app.api.http.openapi import IDEMPOTENCY_HEADER, upload_body
 from app.api.http.pagination import PageParameters, page
+from app.api.openapi.refusals import refusals
 from app.api.programs import service
 from app.api.programs.schemas import ProgramList, ProgramView
 from app.api.references import reference_model
 from app.api.upload_query import UploadQuery
 from app.core.uploaded_files import UploadedFile
 
-router = APIRouter(prefix="/v1/programs", tags=["programs"], responses=PROBLEMS, dependencies=[bearer_security])
+router = APIRouter(prefix="/v1/programs", tags=["programs"], responses=refusals(), dependencies=[bearer_security])
 
 
 @router.post(
@@ -27,6 +28,7 @@ router = APIRouter(prefix="/v1/programs", tags=["programs"], responses=PROBLEMS,
     summary="Upload a program",
     status_code=201,
     response_model=ProgramView,
+    responses=refusals(404, 410),
     openapi_extra=upload_body(reference_model(UploadQuery)) | IDEMPOTENCY_HEADER,
 )
 async def create(
@@ -51,7 +53,9 @@ def get(program_id: ProgramId, backend: BackendDep, owner: OwnerDep) -> ProgramV
     return ProgramView.of(service.get(backend, program_id, owner))
 
 
-@router.delete("/{program_id}", operation_id="delete_program", summary="Delete a program", status_code=204)
+@router.delete(
+    "/{program_id}", operation_id="delete_program", summary="Delete a program", status_code=204, responses=refusals(409)
+)
 def delete(program_id: ProgramId, backend: BackendDep, owner: OwnerDep) -> None:
     """Delete the program. `409 in_use` while a job that has not ended needs it."""
     service.delete(backend, program_id, owner)

@@ -13,13 +13,14 @@ from app.api.http.file_response import send_file
 from app.api.http.filenames import attachment
 from app.api.http.json_response import json_response
 from app.api.http.negotiation import prefers
-from app.api.http.openapi import LINKED, PROBLEMS, binary
+from app.api.http.openapi import LINKED, SENT, binary
+from app.api.openapi.refusals import refusals
 from app.api.results import service
 from app.api.results.decoded_models import DecodedModels
 from app.api.results.schemas import Metrics, ModelQuery, PointQuery, Results
 from app.api.results.svg_response import svg_response
 
-router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"], responses=PROBLEMS, dependencies=[bearer_security])
+router = APIRouter(prefix="/v1/jobs/{job_id}", tags=["results"], responses=refusals(), dependencies=[bearer_security])
 
 _METRIC_TYPES = ("application/json", "text/csv")
 
@@ -35,7 +36,7 @@ def results(job_id: JobId, backend: BackendDep, owner: OwnerDep) -> dict[str, An
     operation_id="get_bundle",
     summary="Download a bundle",
     response_class=Response,
-    responses=binary("application/octet-stream", "The npz bundle.") | LINKED,
+    responses=binary("application/octet-stream", "The npz bundle.") | SENT | LINKED | refusals(409),
 )
 @router.head("/bundle", include_in_schema=False)
 def bundle(
@@ -50,7 +51,9 @@ def bundle(
     operation_id="get_model",
     summary="Download a decoded model",
     response_class=Response,
-    responses=binary("application/octet-stream", "The file with every tensor of the checkpoint."),
+    responses=binary("application/octet-stream", "The file with every tensor of the checkpoint.")
+    | SENT
+    | refusals(409),
 )
 @router.head("/model", include_in_schema=False)
 async def model(
@@ -85,7 +88,7 @@ def metrics(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerDe
     operation_id="get_plot",
     summary="Plot size against accuracy",
     response_class=Response,
-    responses=binary("image/svg+xml", "The plot."),
+    responses=binary("image/svg+xml", "The plot.") | refusals(409),
 )
 def plot(job_id: JobId, backend: BackendDep, owner: OwnerDep) -> Response:
     """The points of the job as an SVG image, with the line of the best ones and the original. `409` without points."""

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Path
 from starlette.responses import Response
 
 from app.api.dependencies import BackendDep, OwnerDep, bearer_security
-from app.api.http.openapi import PROBLEMS
+from app.api.openapi.refusals import refusals
 from app.core.errors import NotFoundError
 
-router = APIRouter(prefix="/v1/blobs", tags=["uploads"], responses=PROBLEMS, dependencies=[bearer_security])
+router = APIRouter(prefix="/v1/blobs", tags=["uploads"], responses=refusals(), dependencies=[bearer_security])
 
 Digest = Annotated[
     str, Path(pattern=r"^sha256:[0-9a-f]{64}$", description="`sha256:` and the SHA-256 of the file, 64 hex digits.")

@@ -18,13 +18,14 @@ from app.api.http.filenames import attachment
 from app.api.http.idempotency import AnswerStore, idempotent
 from app.api.http.json_response import json_response
 from app.api.http.negotiation import prefers
-from app.api.http.openapi import IDEMPOTENCY_HEADER, JOB_EXAMPLE, PROBLEMS, json_body
+from app.api.http.openapi import IDEMPOTENCY_HEADER, JOB_EXAMPLE, json_body
 from app.api.http.pagination import PageParameters, page
 from app.api.jobs.service import publish
+from app.api.openapi.refusals import refusals
 from app.api.studies import service
 from app.api.studies.schemas import StudyList, StudyRequest, StudyResults, StudyView
 
-router = APIRouter(prefix="/v1/studies", tags=["studies"], responses=PROBLEMS, dependencies=[bearer_security])
+router = APIRouter(prefix="/v1/studies", tags=["studies"], responses=refusals(), dependencies=[bearer_security])
 
 Action = Callable[[service.WithinTransaction], StudyView]
 
@@ -43,6 +44,7 @@ _RESULT_TYPES = ("application/json", "text/csv")
     summary="Submit a study",
     status_code=202,
     response_model=StudyView,
+    responses=refusals(404, 410, 429),
     openapi_extra=json_body(StudyRequest, STUDY_EXAMPLE) | IDEMPOTENCY_HEADER,
 )
 async def create(request: Request, backend: BackendDep, owner: OwnerDep) -> Response:
@@ -88,6 +90,7 @@ async def cancel(request: Request, study_id: StudyId, backend: BackendDep, owner
     summary="Run failed jobs of a study again",
     status_code=202,
     response_model=StudyView,
+    responses=refusals(429),
     openapi_extra=IDEMPOTENCY_HEADER,
 )
 async def retry(request: Request, study_id: StudyId, backend: BackendDep, owner: OwnerDep) -> Response:

@@ -14,8 +14,8 @@ from app.api.backend import Backend
 from app.api.dependencies import BackendDep, OwnerDep, bearer_security
 from app.api.http.idempotency import AnswerStore, idempotent
 from app.api.http.json_response import json_response
-from app.api.http.openapi import PROBLEMS
 from app.api.http.pagination import PageParameters, page
+from app.api.openapi.refusals import refusals
 from app.api.uploads import headers as tus
 from app.api.uploads import service
 from app.api.uploads.openapi import APPENDED, CREATION, DESCRIBED, SERVER, VERSIONED
@@ -23,7 +23,7 @@ from app.api.uploads.schemas import UploadList, UploadView
 from app.core.errors import BadRequestError
 from app.core.uploads import Upload
 
-router = APIRouter(prefix=tus.PREFIX, tags=["uploads"], responses=PROBLEMS, dependencies=[bearer_security])
+router = APIRouter(prefix=tus.PREFIX, tags=["uploads"], responses=refusals(), dependencies=[bearer_security])
 
 UploadId = Annotated[str, Path(description="Id of the upload, `up_...`.")]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.api.http.openapi import IDEMPOTENCY_HEADER
+from app.api.openapi.refusals import refusals
 from app.api.uploads.headers import CHECKSUMS, CHUNK_TYPE, VERSION
 from app.api.uploads.schemas import UploadView
 
@@ -60,7 +61,10 @@ SERVER: dict[str, Any] = {
 
 CREATION: dict[str, Any] = {
     "response_model": UploadView,
-    "responses": {201: _answer("The upload.", "Location", "Upload-Offset", "Upload-Expires")},
+    "responses": {
+        201: _answer("The upload.", "Location", "Upload-Offset", "Upload-Expires"),
+        **refusals(412, 423, 429, 460),
+    },
     "openapi_extra": {
         "parameters": [_VERSION_PARAMETER, _LENGTH, _METADATA, _CHECKSUM, *IDEMPOTENCY_HEADER["parameters"]],
         "requestBody": {"required": False, **_BODY},
@@ -69,13 +73,19 @@ CREATION: dict[str, Any] = {
 """Of ``POST``."""
 
 DESCRIBED: dict[str, Any] = {
-    "responses": {200: _answer("The offset.", "Upload-Offset", "Upload-Length", "Upload-Expires", "Upload-Metadata")},
+    "responses": {
+        200: _answer("The offset.", "Upload-Offset", "Upload-Length", "Upload-Expires", "Upload-Metadata"),
+        **refusals(412),
+    },
     "openapi_extra": {"parameters": [_VERSION_PARAMETER]},
 }
 """Of ``HEAD``."""
 
 APPENDED: dict[str, Any] = {
-    "responses": {204: _answer("The bytes are on the disk.", "Upload-Offset", "Upload-Expires")},
+    "responses": {
+        204: _answer("The bytes are on the disk.", "Upload-Offset", "Upload-Expires"),
+        **refusals(409, 412, 423, 460),
+    },
     "openapi_extra": {
         "parameters": [_VERSION_PARAMETER, _OFFSET, _CHECKSUM],
         "requestBody": {"required": True, **_BODY},
@@ -83,5 +93,5 @@ APPENDED: dict[str, Any] = {
 }
 """Of ``PATCH``."""
 
-VERSIONED: dict[str, Any] = {"openapi_extra": {"parameters": [_VERSION_PARAMETER]}}
+VERSIONED: dict[str, Any] = {"responses": refusals(412), "openapi_extra": {"parameters": [_VERSION_PARAMETER]}}
 """Of the others."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 
 from app.api.dependencies import BackendDep, PrincipalDep, bearer_security
-from app.api.http.openapi import PROBLEMS
+from app.api.openapi.refusals import refusals
 from app.api.workers import service
 from app.api.workers.schemas import WorkerList
 
-router = APIRouter(prefix="/v1/workers", tags=["workers"], responses=PROBLEMS, dependencies=[bearer_security])
+router = APIRouter(prefix="/v1/workers", tags=["workers"], responses=refusals(), dependencies=[bearer_security])
 
 
 @router.get("", operation_id="list_workers", summary="List workers", response_model=WorkerList)
