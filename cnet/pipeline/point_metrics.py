@@ -131,7 +131,7 @@ def point_of(measured: PointMeasurement, sizes: BundleSizes) -> Point:
     bundle = BundleMeasurement(**vars(measured), bytes=compute(PartBytes, sizes), sha256=sizes.sha256)
     layers = tuple(compute(LayerResult, tensor) for tensor in measured.network.tensors)
     point = replace(compute(Point, bundle), layers=layers, histogram=measured.network.histogram)
-    return replace(point, warnings=warnings_about(point))
+    return replace(point, warnings=warnings_about(point, measured.baseline))
 
 
 def _tensors(original: Vector, stored: Weights, decoded: Weights, symbols: Symbols) -> Iterator[TensorMeasurement]:

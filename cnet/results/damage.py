@@ -1,7 +1,8 @@
 """Warnings about points that may have been damaged, with what to do, and a verdict in one line.
 
-Without a data set nothing says what a network still can do. The signal-to-noise ratio of its weights says what is
-likely: below ``RUINED_DB`` networks that were not trained for it lose most of their accuracy.
+Where a network was run on data, its measured score or its agreement with the original says how much was lost. Without
+data nothing does; then the signal-to-noise ratio of the weights says what is likely: below ``RUINED_DB`` networks that
+were not trained for it lose most of their accuracy.
 """
 
 from __future__ import annotations
@@ -19,6 +20,15 @@ RUINED_DB = 12.0
 LAYER_RUINED_DB = 6.0
 """The same for one tensor: a quarter of its energy is noise."""
 
+RUINED_SHARE = 0.75
+"""A network that keeps less than this share of its score, such as its accuracy, has lost what it was made for."""
+
+RUINED_ERROR = 4.0
+"""The same for a score that is an error, such as a mean squared error: how many times larger it has become."""
+
+RUINED_AGREEMENT = 75.0
+"""The same for the inputs in percent for which a network predicts what the original does, where no score is known."""
+
 RUINING_SPARSITY = 0.5
 """Largest sparsity that networks usually survive without training."""
 
@@ -26,6 +36,10 @@ RUINING_BITS = 3.0
 """Fewest bits of a label that networks usually survive without training."""
 
 _REMEDY = "Ask for quantize {'name': 'auto', 'quality': 'safe'} and no sparsity, or give a data set to train on."
+_TRAINED_REMEDY = (
+    "Ask for less sparsity and more clusters, or a smaller training.learning_rate and more epochs; if the data are "
+    "few, leave the training out."
+)
 _NAMED_TENSORS = 5
 
 
@@ -48,14 +62,31 @@ class ResultWarning:
         return {"code": self.code, "detail": self.detail, "tensor": self.tensor}
 
 
-def warnings_about(point: Point) -> tuple[ResultWarning, ...]:
-    """The warnings about a point whose accuracy is unknown; none where it is known, or where no weight has changed."""
-    if point.quality is not None or point.snr_db is None:
+def warnings_about(point: Point, baseline: BaselineResult) -> tuple[ResultWarning, ...]:
+    """The warnings about a point of a network; none where no weight has changed."""
+    if point.snr_db is None:
         return ()
-    return tuple(_warnings(point, point.snr_db))
+    if point.quality is None and point.agreement is None:
+        return tuple(_without_measurement(point, point.snr_db))
+    lost = _measured_ruin(point, baseline)
+    return () if lost is None else (ResultWarning("likely_ruined", lost),)
 
 
-def _warnings(point: Point, snr_db: float) -> Iterator[ResultWarning]:
+def _measured_ruin(point: Point, baseline: BaselineResult) -> str | None:
+    """What was lost, and what to do, where the point's score or agreement says that it is ruined."""
+    before, after = baseline.quality, point.quality
+    if before is None or after is None:
+        if point.agreement is None or point.agreement >= RUINED_AGREEMENT:
+            return None
+        return f"agreement: only {point.agreement:.2f} percent of the predictions are those of the original. {_REMEDY}"
+    name = point.metric.name if point.metric else "accuracy"
+    ruined = after < RUINED_SHARE * before if before > 0 else after < RUINED_ERROR * before
+    if not ruined:
+        return None
+    return f"{name}: it was {abs(before):.6g} before compression and is {abs(after):.6g} now. {_TRAINED_REMEDY}"
+
+
+def _without_measurement(point: Point, snr_db: float) -> Iterator[ResultWarning]:
     yield ResultWarning("accuracy_unknown", accuracy_unknown())
     if snr_db < RUINED_DB:
         yield ResultWarning(
@@ -107,15 +138,24 @@ def foreseen(sparsity: float, bits: float) -> Iterator[ResultWarning]:
 
 def verdict(baseline: BaselineResult, point: Point) -> str:
     """One line that says whether the network of a point can be expected to work."""
+    ruined = any(warning.code in ("likely_ruined", "layer_ruined") for warning in point.warnings)
     if point.quality is not None:
-        before = "" if baseline.quality is None else f"; before compression {abs(baseline.quality):.6g}"
-        name = point.metric.name if point.metric else "accuracy"
-        validated = point.accuracy_validation if point.metric is None else point.metric.validation
-        split = "test" if validated is None else "validation"
-        return f"verdict: measured, {name} {abs(point.quality):.6g}{before} (on the {split} split)"
+        return f"verdict: {'ruined' if ruined else 'measured'}, {_measured(baseline, point)}"
     if point.snr_db is None:
         return "verdict: lossless, every compressible weight is as it was"
     noise = f"noise {point.snr_db:.1f} dB below the weights"
-    if any(warning.code != "accuracy_unknown" for warning in point.warnings):
+    if point.agreement is not None:
+        agreement = f"{point.agreement:.2f} % of the predictions are those of the original, {noise}"
+        return f"verdict: {'ruined' if ruined else 'measured'}, {agreement}"
+    if ruined:
         return f"verdict: likely ruined, {noise}. {_REMEDY}"
     return f"verdict: not measured (no data set), {noise}. Compare outputs with those of the original before use."
+
+
+def _measured(baseline: BaselineResult, point: Point) -> str:
+    """The score of a point, and that of the network before compression."""
+    before = "" if baseline.quality is None else f"; before compression {abs(baseline.quality):.6g}"
+    name = point.metric.name if point.metric else "accuracy"
+    validated = point.accuracy_validation if point.metric is None else point.metric.validation
+    split = "test" if validated is None else "validation"
+    return f"{name} {abs(point.quality or 0.0):.6g}{before} (on the {split} split)"

@@ -7,17 +7,24 @@ from dataclasses import replace
 import pytest
 
 from cnet.results.damage import ResultWarning, foreseen, verdict, warnings_about
-from cnet.results.points import LayerResult, Point
+from cnet.results.points import LayerResult, Point, TaskScore
 from tests.unit.cnet.points_at_hand import a_baseline, a_point
 
 
-def point_with(snr_db: float | None, *layers: float | None, accuracy: float | None = None) -> Point:
+def point_with(
+    snr_db: float | None, *layers: float | None, accuracy: float | None = None, agreement: float | None = None
+) -> Point:
     """A point with its warnings, and with layers of these signal-to-noise ratios."""
     rows = tuple(
         LayerResult(f"layer.{place}", (2, 2), 4, 4, 0.0, 0.1, 2, 1.0, layer) for place, layer in enumerate(layers)
     )
-    point = replace(a_point(0, 500, accuracy), snr_db=snr_db, layers=rows)
-    return replace(point, warnings=warnings_about(point))
+    point = replace(a_point(0, 500, accuracy), snr_db=snr_db, layers=rows, agreement=agreement)
+    return replace(point, warnings=warnings_about(point, a_baseline()))
+
+
+def error_of(value: float) -> TaskScore:
+    """A mean squared error."""
+    return TaskScore("mse", "", value, None, higher_is_better=False)
 
 
 @pytest.mark.parametrize(
@@ -28,12 +35,27 @@ def point_with(snr_db: float | None, *layers: float | None, accuracy: float | No
         (point_with(20.0, 20.0, 3.0), [("accuracy_unknown", None), ("layer_ruined", "layer.1")]),
         (point_with(None), []),
         (point_with(5.0, 3.0, accuracy=90.0), []),
+        (point_with(5.0, 3.0, accuracy=68.0), []),
+        (point_with(30.0, 30.0, accuracy=67.0), [("likely_ruined", None)]),
+        (point_with(5.0, 3.0, agreement=80.0), []),
+        (point_with(30.0, 30.0, agreement=70.0), [("likely_ruined", None)]),
     ],
 )
 def test_each_warning_has_its_code_and_tensor(point: Point, codes: list[tuple[str, str | None]]) -> None:
     """And ends with what to do."""
     assert [(warning.code, warning.tensor) for warning in point.warnings] == codes
     assert all(warning.detail.endswith(".") for warning in point.warnings)
+
+
+@pytest.mark.parametrize(("after", "ruined"), [(0.03, False), (0.05, True)])
+def test_an_error_that_has_become_four_times_as_large_is_told(after: float, *, ruined: bool) -> None:
+    """Where lower is better."""
+    point = replace(a_point(0, 500, None), snr_db=20.0, metric=error_of(after))
+
+    warnings = warnings_about(point, replace(a_baseline(), accuracy=None, metric=error_of(0.01)))
+
+    told = [warning.detail.startswith("mse: it was 0.01 before compression and is 0.05 now") for warning in warnings]
+    assert told == [True] * ruined
 
 
 def test_few_of_many_ruined_tensors_are_named() -> None:
@@ -65,7 +87,10 @@ def test_damage_is_foreseen(sparsity: float, bits: float, codes: list[str]) -> N
         (point_with(5.0), "likely ruined"),
         (point_with(30.0, 2.0), "likely ruined"),
         (point_with(None), "lossless"),
-        (point_with(10.0, accuracy=89.5), "accuracy 89.5; before compression 90"),
+        (point_with(10.0, accuracy=89.5), "measured, accuracy 89.5; before compression 90"),
+        (point_with(10.0, accuracy=12.5), "ruined, accuracy 12.5; before compression 90"),
+        (point_with(30.0, agreement=99.25), "measured, 99.25 % of the predictions"),
+        (point_with(30.0, agreement=9.0), "ruined, 9.00 % of the predictions"),
     ],
 )
 def test_the_verdict_is_one_line(point: Point, said: str) -> None:
