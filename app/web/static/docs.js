@@ -7,6 +7,10 @@
   follow();
   const box = document.getElementById("reference");
   if (!box || typeof SwaggerUIBundle === "undefined") return;
+  // Swagger UI puts the link of an operation into the button that opens it; a button must not contain a link.
+  const withoutNestedLinks = (system) => ({
+    wrapComponents: { DeepLink: () => ({ text }) => system.React.createElement("span", null, text) },
+  });
   SwaggerUIBundle({
     url: box.dataset.document,
     domNode: box,
@@ -18,6 +22,7 @@
     persistAuthorization: false,
     validatorUrl: null,
     presets: [SwaggerUIBundle.presets.apis],
+    plugins: [withoutNestedLinks],
     layout: "BaseLayout",
   });
 })();
