@@ -34,11 +34,13 @@ class Hosts:
         folder: has the root of each machine.
         shared: settings that are the same on all of them.
         s3: the server of their bucket.
+        valkey: their broker.
     """
 
     folder: Path
     shared: dict[str, Any]
     s3: S3Server
+    valkey: ValkeyServer
     _services: list[Service] = field(default_factory=list)
 
     @property
@@ -70,9 +72,9 @@ def hosts(database_url: str, s3: S3Server, **settings: Any) -> Iterator[Hosts]:
     folder = Path(tempfile.mkdtemp(prefix="cnet-hosts-"))
     with ExitStack() as stack:
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        broker = stack.enter_context(_valkey(folder / "valkey"))
-        shared = {**_QUICK, "database_url": database_url, "broker_url": broker, **s3.settings(), **settings}
-        made = Hosts(folder, shared, s3)
+        valkey = stack.enter_context(_valkey(folder / "valkey"))
+        shared = {**_QUICK, "database_url": database_url, "broker_url": valkey.url, **s3.settings(), **settings}
+        made = Hosts(folder, shared, s3, valkey)
         stack.callback(made.close)
         database = Database(database_url)
         migrate.upgrade(database)
@@ -80,29 +82,55 @@ def hosts(database_url: str, s3: S3Server, **settings: Any) -> Iterator[Hosts]:
         yield made
 
 
+@dataclass
+class ValkeyServer:
+    """A Valkey with a password that a test may kill and start again. It keeps nothing on its disk."""
+
+    folder: Path
+    port: int
+    _process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Its URL, with the password."""
+        return f"redis://:{_PASSWORD}@127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        """Start it (again), and wait until it answers."""
+        own = ("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder))
+        options = (*own, "--save", "", "--requirepass", _PASSWORD)
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen([str(get_binary_path()), *options], stdout=log, stderr=log)
+        client = redis.Redis.from_url(self.url)
+
+        def answers() -> bool:
+            try:
+                return bool(client.ping())
+            except RedisError:
+                return False
+
+        try:
+            until(answers, what="Valkey")
+        finally:
+            client.close()
+
+    def kill(self) -> None:
+        """End it at once; nothing where it does not run."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+
 @contextmanager
-def _valkey(folder: Path) -> Iterator[str]:
-    """The URL of a Valkey on a free port, with a password."""
+def _valkey(folder: Path) -> Iterator[ValkeyServer]:
+    """A running Valkey on a free port."""
     folder.mkdir()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    options = ("--port", port, "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--requirepass", _PASSWORD)
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([str(get_binary_path()), *options], stdout=log, stderr=log)
-    url = f"redis://:{_PASSWORD}@127.0.0.1:{port}/0"
-    client = redis.Redis.from_url(url)
-
-    def answers() -> bool:
-        try:
-            return bool(client.ping())
-        except RedisError:
-            return False
-
+        server = ValkeyServer(folder, free.getsockname()[1])
     try:
-        until(answers, what="Valkey")
-        yield url
+        server.start()
+        yield server
     finally:
-        client.close()
-        process.kill()
-        process.wait()
+        server.kill()

@@ -21,12 +21,14 @@ _START_SECONDS = 60
 _OPTIONS = ("-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=60", "-c", "shared_buffers=16MB")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Cluster:
-    """A running server."""
+    """A server in a folder of its own, which a test may stop and start again."""
 
     socket_dir: Path
     user: str
+    _command: Sequence[str]
+    _process: subprocess.Popen[bytes] | None = None
     _numbers: Iterator[int] = field(default_factory=count)
 
     def connect(self) -> psycopg.Connection:
@@ -39,6 +41,31 @@ class Cluster:
         with self.connect() as connection:
             connection.execute(f'CREATE DATABASE "{name}"'.encode())
         return f"postgresql+psycopg://{self.user}@/{name}?host={self.socket_dir}"
+
+    def start(self) -> None:
+        """Start the server (again), and wait until it answers."""
+        log = self.socket_dir / "log"
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                self._command, cwd=self.socket_dir, stdout=output, stderr=output, **_as(_account())
+            )
+        for _ in range(_START_SECONDS * 10):
+            try:
+                self.connect().close()
+            except psycopg.OperationalError:
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(0.1)
+                    break
+            else:
+                return
+        raise RuntimeError(log.read_text("utf-8", "replace"))
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> None:
+        """Stop the server. SIGINT rolls open transactions back (fast); SIGQUIT ends it at once, as a crash does."""
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait(_START_SECONDS)
+            self._process = None
 
 
 @pytest.fixture(scope="session")
@@ -75,37 +102,14 @@ def running(programs: Path) -> Iterator[Cluster]:
         setup = (programs / "initdb", "-D", data, "-U", account.pw_name, "-A", "trust", "-E", "UTF8", "--no-sync")
         _run(account, folder, [str(part) for part in (*setup, "--locale=C")])
         command = [str(programs / "postgres"), "-D", str(data), "-k", str(folder), *_OPTIONS]
-        with (folder / "log").open("wb") as log, _server(account, folder, command, log.fileno()) as server:
-            cluster = Cluster(folder, account.pw_name)
-            _wait(cluster, server)
+        cluster = Cluster(folder, account.pw_name, command)
+        try:
+            cluster.start()
             yield cluster
+        finally:
+            cluster.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _server(
-    account: pwd.struct_passwd, folder: Path, command: Sequence[str], log: int
-) -> Iterator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, **_as(account)) as server:
-        try:
-            yield server
-        finally:
-            server.send_signal(signal.SIGINT)  # fast shutdown
-            server.wait(_START_SECONDS)
-
-
-def _wait(cluster: Cluster, server: subprocess.Popen[bytes]) -> None:
-    for _ in range(_START_SECONDS * 10):
-        try:
-            cluster.connect().close()
-        except psycopg.OperationalError:
-            with suppress(subprocess.TimeoutExpired):
-                server.wait(0.1)
-                break
-        else:
-            return
-    raise RuntimeError((cluster.socket_dir / "log").read_text("utf-8", "replace"))
 
 
 def _run(account: pwd.struct_passwd, folder: Path, command: Sequence[str]) -> None:
