@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from anyio.to_thread import run_sync
+from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,14 +19,14 @@ from app.api.backend import Backend
 from app.api.http.bodies import Received, is_json, read_json, receive_file
 from app.api.http.errors import UnprocessableError
 from app.api.http.filenames import label
-from app.api.http.idempotency import QUICK_SECONDS, AnswerStore, idempotent
+from app.api.http.idempotency import AnswerStore, idempotent
 from app.api.references import parse_reference
 from app.api.request_folder import request_folder
 from app.api.upload_query import UploadQuery
 from app.api.uploads import service as uploads
 from app.core.blobs.references import BlobCheck, row_of_stored, store_with_row
 from app.core.errors import NotFoundError
-from app.core.uploaded_files import NewUploadedFile, UploadedFile, UploadedFiles
+from app.core.uploaded_files import Also, NewUploadedFile, UploadedFile, UploadedFiles
 from cnet.files import file_sha256
 
 QueryT = TypeVar("QueryT", bound=UploadQuery)
@@ -74,31 +75,33 @@ async def accept_upload(
         if is_json(request):
             body, document = await read_json(request, backend.settings)
             upload, options = parse_reference(document, query)
-            task = _Task(backend, owner, options, kind.reader(backend, options), folder)
-            make = partial(_from_reference, task, upload)
+            reader, make = kind.reader(backend, options), partial(_from_reference, upload=upload)
             digest = hashlib.sha256(body).hexdigest()
         else:
             received = await receive_file(request, folder, backend.settings)
-            task = _Task(backend, owner, query, kind.reader(backend, query), folder)
-            make = partial(_from_file, task, received)
-            digest = received.sha256
+            options, reader = query, kind.reader(backend, query)
+            make, digest = partial(_from_file, received=received), received.sha256
 
-        async def respond(_: AnswerStore) -> Response:
-            return kind.show(await run_sync(make, limiter=backend.heavy_work))
+        async def respond(answers: AnswerStore) -> Response:
+            def store(connection: Connection, file: UploadedFile) -> None:
+                answers.store(connection, kind.show(file))
 
-        timeout = 2 * backend.settings.box_timeout_seconds + QUICK_SECONDS  # other files may have to be read first
-        return await idempotent(request, backend, owner, digest, respond, timeout)
+            task = _Task(backend, owner, options, reader, folder, store)
+            return kind.show(await run_sync(make, task, limiter=backend.heavy_work))
+
+        return await idempotent(request, backend, owner, digest, respond)
 
 
 @dataclass(frozen=True)
 class _Task:
-    """What an object is made with, whatever its file."""
+    """What an object is made with, whatever its file. ``store`` is called in the transaction that makes it."""
 
     backend: Backend
     owner: str
     options: UploadQuery
     reader: UploadReader
     folder: Path
+    store: Also
 
 
 def _from_reference(task: _Task, upload: str | None) -> UploadedFile:
@@ -138,7 +141,7 @@ def _copy(task: _Task, same: UploadedFile) -> UploadedFile:
             blob=blob,
             options=same.options,
         )
-        return task.reader.files.create(new, check)
+        return task.reader.files.create(new, check, task.store)
 
     return row_of_stored(task.backend.blobs, same.blob, write)
 
@@ -161,7 +164,7 @@ def _from_file(task: _Task, received: Received) -> UploadedFile:
             blob=blob,
             options=task.options.reading(),
         )
-        return task.reader.files.create(new, check)
+        return task.reader.files.create(new, check, task.store)
 
     digest = received.sha256 if canonical == received.path else file_sha256(canonical)
     return store_with_row(task.backend.blobs, canonical, write, digest)

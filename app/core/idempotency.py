@@ -49,7 +49,7 @@ class IdempotencyKeys:
             owner: who sent the request; each owner has keys of their own.
             key: as the client sent it.
             fingerprint: SHA-256, in hex, of method, path, query and body of the request.
-            timeout_seconds: an earlier claim without an answer that is older than this counts as lost.
+            timeout_seconds: a claim that was neither answered nor renewed for so long counts as lost.
 
         Raises:
             IdempotencyMismatchError: the key belongs to another request.
@@ -72,6 +72,11 @@ class IdempotencyKeys:
                 return _take_over(connection, row, now, timeout_seconds)
         except IntegrityError as error:  # another server inserted the same key at the same time
             raise _in_flight() from error
+
+    def renew(self, claim: IdempotencyClaim) -> None:
+        """Say that the request with a claim is still being answered."""
+        with self._database.write() as connection:
+            connection.execute(update(idempotency).where(*_is_claimed_by(claim)).values(alive_at=self._clock()))
 
     def finish(self, claim: IdempotencyClaim, answer: Answer) -> None:
         """Store the answer, unless a later claim has replaced this one."""
@@ -111,10 +116,10 @@ def _row(connection: Connection, owner: str, key: str) -> RowMapping | None:
 
 
 def _take_over(connection: Connection, row: RowMapping, now: datetime, timeout_seconds: float) -> IdempotencyClaim:
-    if row["created_at"] > now - timedelta(seconds=timeout_seconds):
+    if (row["alive_at"] or row["created_at"]) > now - timedelta(seconds=timeout_seconds):
         raise _in_flight()
     same = (idempotency.c.owner == row["owner"]) & (idempotency.c.key == row["key"])
-    connection.execute(update(idempotency).where(same).values(created_at=now))
+    connection.execute(update(idempotency).where(same).values(created_at=now, alive_at=now))
     return IdempotencyClaim(row["owner"], row["key"], now)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import RowMapping, Table, insert, select, update
+from sqlalchemy import Connection, RowMapping, Table, insert, select, update
 
 from app.core.blobs.references import BlobCheck
 from app.core.clock import Clock, utc_now
@@ -50,6 +51,10 @@ class UploadedFile:
         return cls(**row)
 
 
+Also = Callable[[Connection, UploadedFile], None]
+"""Called in the transaction that stores a row, with that row."""
+
+
 class UploadedFiles:
     """The uploaded files of one kind, such as ``UploadedFiles.checkpoints(...)``."""
 
@@ -75,8 +80,14 @@ class UploadedFiles:
         """The uploaded programs. They expire after ``retention_days``; 0 means never."""
         return cls(database, programs, "prog", clock, retention_days)
 
-    def create(self, new: NewUploadedFile, check: BlobCheck) -> UploadedFile:
-        """Store a new row and return it. ``check`` is that of ``store_with_row`` for the blob of the row."""
+    def create(self, new: NewUploadedFile, check: BlobCheck, also: Also | None = None) -> UploadedFile:
+        """Store a new row and return it.
+
+        Args:
+            new: its values.
+            check: that of ``store_with_row`` for the blob of the row.
+            also: called with the connection and the row, within the same transaction.
+        """
         now = self._clock()
         stored = UploadedFile(
             id=new_id(self._prefix),
@@ -94,6 +105,8 @@ class UploadedFiles:
         with self._database.write() as connection:
             check(connection)
             connection.execute(insert(self._table).values(**stored.__dict__))
+            if also is not None:
+                also(connection, stored)
         return stored
 
     def get(self, object_id: str, owner: str | None = None) -> UploadedFile | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import re
 from collections.abc import Awaitable, Callable
@@ -14,13 +16,15 @@ from starlette.responses import Response
 
 from app.api.backend import Backend
 from app.api.http.problems import known_problem
+from app.core.db.engine import TRANSIENT
 from app.core.errors import BadRequestError
 from app.core.idempotency import Answer, IdempotencyClaim, finish_within
 
 HEADER = "idempotency-key"
-QUICK_SECONDS = 60.0
-"""Time within which a request without a file is answered, unless its server was killed."""
+LOST_SECONDS = 15.0
+"""A request counts as lost when its server has not said for so long that it still answers it."""
 
+_RENEW_SECONDS = 3.0
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _STORED_HEADERS = ("location", "content-type")
 _TRANSIENT_STATUSES = frozenset({401, 403, 408, 409, 413, 429})  # the same request may succeed later
@@ -53,7 +57,6 @@ async def idempotent(
     owner: str,
     body_sha256: str,
     respond: Respond,
-    timeout_seconds: float = QUICK_SECONDS,
 ) -> Response:
     """The answer of ``respond``, or the stored answer to the same request with the same key.
 
@@ -65,7 +68,6 @@ async def idempotent(
         owner: whose keys are looked at.
         body_sha256: SHA-256 of the body in hex.
         respond: makes the answer. It may store it within its own transaction.
-        timeout_seconds: a first request without an answer that is older than this counts as lost.
 
     Raises:
         BadRequestError: the key is not 1 to 255 visible ASCII characters.
@@ -81,7 +83,7 @@ async def idempotent(
             code="bad_idempotency_key",
         )
     fingerprint = _fingerprint(request, body_sha256)
-    begun = await run_in_threadpool(backend.idempotency.begin, owner, key, fingerprint, timeout_seconds)
+    begun = await run_in_threadpool(backend.idempotency.begin, owner, key, fingerprint, LOST_SECONDS)
     if isinstance(begun, Answer):
         return Response(begun.body, begun.status, {**begun.headers, "Idempotency-Replayed": "true"})
     return await _respond_first(request, backend, begun, respond)
@@ -89,6 +91,7 @@ async def idempotent(
 
 async def _respond_first(request: Request, backend: Backend, claim: IdempotencyClaim, respond: Respond) -> Response:
     answers, stored = AnswerStore(claim), False
+    renewing = asyncio.create_task(_renew(backend, claim))
     try:
         response = await _respond(request, answers, respond)
         stored = answers.staged and response.status_code < 400  # a refusal means that its transaction was rolled back
@@ -97,9 +100,21 @@ async def _respond_first(request: Request, backend: Backend, claim: IdempotencyC
             stored = True
         return response
     finally:
+        renewing.cancel()
         if not stored:
             with CancelScope(shield=True):
                 await run_in_threadpool(backend.idempotency.abandon, claim)
+
+
+async def _renew(backend: Backend, claim: IdempotencyClaim) -> None:
+    """Say every few seconds that the request is still being answered, until this is cancelled.
+
+    Where the server is killed, the same request can so be answered soon, however long the answer takes.
+    """
+    while True:
+        await asyncio.sleep(_RENEW_SECONDS)
+        with contextlib.suppress(*TRANSIENT):  # the database does not answer; the next time it may
+            await run_in_threadpool(backend.idempotency.renew, claim)
 
 
 async def _respond(request: Request, answers: AnswerStore, respond: Respond) -> Response:

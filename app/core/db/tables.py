@@ -202,6 +202,7 @@ idempotency = Table(
     Column("status", Integer),  # null while the first request is in flight
     Column("headers", JSON),
     Column("body", Text),
+    Column("alive_at", UtcDateTime),  # when the server that answers the first request last said that it does
 )
 
 workers = Table(

@@ -56,6 +56,24 @@ def test_request_in_flight_is_waited_for(sqlite: Database, clock: ManualClock) -
     assert keys.begin("ann", "k", PRINT, 60) == ANSWER
 
 
+def test_a_claim_that_is_renewed_holds_the_key(sqlite: Database, clock: ManualClock) -> None:
+    """However long the answer takes; the next request takes the key once the renewals have stopped for the timeout."""
+    keys = IdempotencyKeys(sqlite, clock)
+    lost = claim(keys)
+    for _ in range(3):
+        clock.pass_time(50)
+        keys.renew(lost)
+    clock.pass_time(59)
+    with pytest.raises(ConflictError, match="still being answered"):
+        claim(keys)
+    clock.pass_time(2)
+    taken = claim(keys)
+    clock.pass_time(30)
+    keys.renew(lost)
+    clock.pass_time(31)
+    assert claim(keys) != taken
+
+
 def test_answer_is_stored_in_the_callers_transaction(sqlite: Database, clock: ManualClock) -> None:
     """It is stored when that transaction commits; a claim that was replaced raises."""
     keys = IdempotencyKeys(sqlite, clock)

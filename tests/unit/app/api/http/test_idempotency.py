@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from app.api.http.idempotency import AnswerStore, Respond, idempotent
 from app.core.errors import ConflictError
-from app.core.idempotency import IdempotencyClaim
+from app.core.idempotency import IdempotencyClaim, IdempotencyKeys
 from app.core.jobs import Job, NewJob
 from tests.api_bench import Bench, add_checkpoint, add_job, architecture_weights, small_weights
 from tests.unit.app.api.conftest import Start
@@ -63,6 +63,21 @@ def test_uploads_are_compared_by_content(bench: Bench) -> None:
     assert first.json()["id"] == again.json()["id"]
     other = bench.client.post("/v1/checkpoints", content=body + b"x", headers=KEY)
     check_problem(other, 422, "idempotency_mismatch")
+
+
+def test_an_object_and_the_answer_are_stored_together(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is killed after it has stored an object has stored the answer: nobody gets a second object."""
+
+    def killed(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(IdempotencyKeys, "finish", killed)
+    first = bench.client.post("/v1/checkpoints", content=small_weights(), headers=KEY)
+    again = bench.client.post("/v1/checkpoints", content=small_weights(), headers=KEY)
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.headers["location"] == first.headers["location"]
+    assert again.content == first.content
+    assert len(bench.client.get("/v1/checkpoints").json()["data"]) == 1
 
 
 def test_refusals_are_stored_except_conflicts(bench: Bench) -> None:
