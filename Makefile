@@ -6,6 +6,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
+AUDIT := $(VENV)/installed-audit
 PACKAGES := cnet app worker
 PIP_ARGS ?=
 PYTEST ?=
@@ -15,7 +16,7 @@ FIND_PYTHON = for python in python3 python3.13 python3.12 python3.11; do \
 	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo $$python; break; fi; done
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo up test lint format clean
+.PHONY: help install demo up test lint format audit sbom clean
 
 help: ## show the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -31,6 +32,10 @@ $(STAMP): pyproject.toml constraints.txt
 	if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
 		echo "making $(VENV) with $$($$python --version)"; rm -rf $(VENV); $$python -m venv $(VENV) || { rm -rf $(VENV); exit 1; }; fi
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[server,train,dev]'
+	@touch $@
+
+$(AUDIT): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[audit]'
 	@touch $@
 
 demo: $(STAMP) ## train a net, compress it through the service, prove what came out
@@ -53,6 +58,12 @@ format: $(STAMP) ## put the code into its form
 	$(BIN)/ruff check --fix --quiet .
 	$(BIN)/ruff format .
 
+audit: $(AUDIT) ## look the packages up in the database of known weaknesses
+	$(BIN)/pip-audit --progress-spinner off --timeout 15 --skip-editable --local
+
+sbom: $(AUDIT) ## write sbom.json: the packages that are installed, as CycloneDX
+	$(BIN)/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml --mc-type application -o sbom.json $(BIN)/python
+
 clean: ## remove what these targets made, but not ./data
-	rm -rf $(VENV) demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) sbom.json demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -18,6 +18,7 @@ from tests.repository import ROOT, block_after
 
 README = (ROOT / "README.md").read_text()
 COMPOSE = (ROOT / "docker-compose.yml").read_text()
+LINKED = ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/security.md", "docs/deploy.md"]
 
 
 class Loader(yaml.SafeLoader):
@@ -69,7 +70,8 @@ def test_the_readme_names_commands_that_exist() -> None:
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "CONTRIBUTING.md", "docs/glossary.md", "docs/guide.md", "docs/security.md"]
+    "document",
+    ["README.md", "CONTRIBUTING.md", "docs/glossary.md", "docs/guide.md", "docs/security.md", "docs/deploy.md"],
 )
 def test_documents_name_files_that_exist(document: str) -> None:
     """Paths in backquotes that have a folder and a known suffix, or end in a slash."""
@@ -78,7 +80,9 @@ def test_documents_name_files_that_exist(document: str) -> None:
         assert (ROOT / path).exists(), path
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/security.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/security.md", "docs/deploy.md"]
+)
 def test_links_between_documents_lead_to_files(document: str) -> None:
     """Relative ones; others are not looked at."""
     path = ROOT / document
