@@ -15,19 +15,19 @@ from app.core.errors import ForbiddenError
 _BEARER = HTTPBearer(auto_error=False, description="An API key, from `cnet keys create`.")
 
 
-def get_backend(request: Request) -> Backend:
+async def get_backend(request: Request) -> Backend:
     """The backend of the application."""
     backend: Backend = request.app.state.backend
     return backend
 
 
-def get_owner(request: Request) -> str:
+async def get_owner(request: Request) -> str:
     """The owner whose objects the request may use."""
     principal: Principal = request.state.principal
     return principal.owner
 
 
-def get_admin(request: Request) -> Principal:
+async def get_admin(request: Request) -> Principal:
     """The sender of the request. Raises ForbiddenError unless it may do what concerns all owners."""
     principal: Principal = request.state.principal
     if not principal.admin:
@@ -35,7 +35,7 @@ def get_admin(request: Request) -> Principal:
     return principal
 
 
-def get_principal(request: Request) -> Principal:
+async def get_principal(request: Request) -> Principal:
     """The sender of the request."""
     principal: Principal = request.state.principal
     return principal

@@ -11,11 +11,15 @@ STOP_SECONDS = 5
 """How long the end waits for open connections, such as event streams."""
 
 
-def main(arguments: list[str]) -> None:
-    """Serve until SIGTERM."""
-    listening = socket.socket(fileno=int(arguments[0]))
+def serve(factory: str, descriptor: int) -> None:
+    """Serve an application until SIGTERM.
+
+    Args:
+        factory: module and name of the function that makes it, such as ``app.main:create_app``.
+        descriptor: number of the file descriptor of a listening socket.
+    """
     config = uvicorn.Config(
-        "app.main:create_app",
+        factory,
         factory=True,
         proxy_headers=False,
         server_header=False,
@@ -23,8 +27,8 @@ def main(arguments: list[str]) -> None:
         http="h11",  # named, so that what happens to be installed beside cnet changes nothing
         loop="asyncio",
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    uvicorn.Server(config).run(sockets=[socket.socket(fileno=descriptor)])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    serve("app.main:create_app", int(sys.argv[1]))

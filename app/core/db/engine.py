@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import InterfaceError, OperationalError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.pool import QueuePool
 
 _BUSY_SECONDS = 30
 TRANSIENT = (OperationalError, InterfaceError)
@@ -73,7 +73,9 @@ def _sqlite(url: str) -> Engine:
     engine = create_engine(
         url,
         json_serializer=_strict_json,
-        poolclass=NullPool,  # opening a file is cheap, and pooled connections would keep old states alive
+        poolclass=QueuePool,  # opening and configuring a connection takes longer than a query
+        pool_size=4,
+        max_overflow=-1,
         connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False},
     )
 

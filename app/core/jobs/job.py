@@ -73,5 +73,8 @@ class Job:
     @classmethod
     def from_row(cls, row: RowMapping) -> Job:
         """A job from a row of ``jobs``."""
-        values = {field.name: row[field.name] for field in fields(cls)}
+        values = {name: row[name] for name in _COLUMNS}
         return cls(**{**values, "status": Status(values["status"])})
+
+
+_COLUMNS = tuple(field.name for field in fields(Job))

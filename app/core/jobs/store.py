@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import cast
 
-from sqlalchemy import ColumnElement, Connection, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, func, insert, select, update
 
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
@@ -16,6 +16,11 @@ from app.core.ids import new_ids
 from app.core.jobs import waiting
 from app.core.jobs.job import Job, NewJob
 from app.core.states import ACTIVE, Status
+
+# Made once, since making it takes longer than running it.
+_LOOK_UP = select(jobs, waiting.position().label("position")).where(
+    jobs.c.id == bindparam("job_id"), jobs.c.owner == bindparam("owner"), jobs.c.deleted_at.is_(None)
+)
 
 
 @dataclass(frozen=True)
@@ -91,9 +96,8 @@ class Jobs:
 
     def look_up(self, job_id: str, owner: str) -> tuple[Job, int | None] | None:
         """An owner's job and how many jobs are before it in its queue, None where it does not wait; by one query."""
-        mine = (jobs.c.id == job_id) & (jobs.c.owner == owner) & jobs.c.deleted_at.is_(None)
         with self._database.read() as connection:
-            row = connection.execute(select(jobs, waiting.position().label("position")).where(mine)).mappings().first()
+            row = connection.execute(_LOOK_UP, {"job_id": job_id, "owner": owner}).mappings().first()
         return (Job.from_row(row), row["position"]) if row else None
 
     def positions(self, found: Sequence[Job]) -> dict[str, int]:

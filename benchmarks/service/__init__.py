@@ -1,0 +1,1 @@
+"""Measurements of the service under load: ``python -m benchmarks.service``."""
