@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from anyio import CapacityLimiter
 
 from app.api.blob_download import BlobDownloads
+from app.api.jobs.feed import JobFeed
 from app.api.jobs.placement import LiveWorkers
 from app.api.running_hashes import RunningHashes
 from app.api.sandbox import Sandbox, SandboxLimits
 from app.core.blobs import BlobStore, open_blobs
 from app.core.db.engine import Database
 from app.core.idempotency import IdempotencyKeys
-from app.core.jobs import JobEvents, JobLogs, JobPoints, Jobs, Lifecycle, Studies
+from app.core.jobs import JobChanges, JobEvents, JobLogs, JobPoints, Jobs, Lifecycle, Studies
 from app.core.keys import ApiKeys
 from app.core.outbox import Outbox
 from app.core.queue import JobQueue
@@ -51,6 +52,7 @@ class Backend:
     studies: Studies
     lifecycle: Lifecycle
     events: JobEvents
+    feed: JobFeed
     points: JobPoints
     logs: JobLogs
     outbox: Outbox
@@ -89,6 +91,7 @@ class Backend:
             studies=Studies(database, retention_days=days),
             lifecycle=Lifecycle(database),
             events=JobEvents(database),
+            feed=JobFeed(JobChanges(database)),
             points=JobPoints(database),
             logs=JobLogs(database),
             outbox=Outbox(database, sender),

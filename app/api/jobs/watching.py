@@ -1,51 +1,39 @@
-"""Waiting for a change of a job, and streaming its events. The database is polled, so that no thread has to wait."""
+"""Waiting for a change of a job, and streaming its events."""
 
 from __future__ import annotations
 
-import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
 
-from fastapi.sse import format_sse_event
 from starlette.concurrency import run_in_threadpool
 
 from app.api.backend import Backend
-from app.api.jobs.schemas import event_data
-from app.core.jobs import Event, Job
+from app.api.jobs.feed import encode_event
+from app.core.jobs import Job
 
-_POLL_SECONDS = 0.25
+_LOOK_SECONDS = 0.5  # between two looks whether the client is still there
 PING_SECONDS = 15.0
 """Time without an event after which a comment keeps the connection of a stream open."""
 
 
-@dataclass(frozen=True)
-class _Snapshot:
-    """A job, and its events after a number. The job is read first, so that no event of a final state is missed."""
-
-    job: Job | None
-    events: list[Event]
-
-
 async def wait_for_change(
     backend: Backend, job: Job, seconds: float, disconnected: Callable[[], Awaitable[bool]]
-) -> Job:
-    """Return the job at its next change of status or phase, after ``seconds``, or at once where it has ended.
+) -> None:
+    """Return at the next change of a job's status or phase, after ``seconds``, or at once where it has ended.
 
     ``disconnected`` tells whether the client has closed the connection; then nothing is waited for.
     """
+    if job.status.final:
+        return
     end = time.monotonic() + seconds
-    before, now = (job.status, job.phase), job
-    while not now.status.final and (now.status, now.phase) == before and time.monotonic() < end:
-        await asyncio.sleep(min(_POLL_SECONDS, max(end - time.monotonic(), 0.0)))
-        if await disconnected():
-            break
-        found = await run_in_threadpool(backend.jobs.get, job.id)
-        if found is None:  # it was deleted in the meantime; the next request will tell
-            break
-        now = found
-    return now
+    with backend.feed.follow(job.id) as followed:
+        while (left := end - time.monotonic()) > 0:
+            await followed.wait(min(left, _LOOK_SECONDS))
+            head = followed.head
+            if followed.missing or (head is not None and (head.status, head.phase) != (job.status, job.phase)):
+                return
+            if await disconnected():
+                return
 
 
 async def event_stream(
@@ -61,27 +49,27 @@ async def event_stream(
     """
     yield b"retry: 2000\n\n"
     last_sent = time.monotonic()
-    while True:
-        snapshot = await run_in_threadpool(_read, backend, job_id, after)
-        for event in snapshot.events:
-            yield _encode(job_id, event)
-            after = event.seq
-        if snapshot.events:
-            last_sent = time.monotonic()
-            continue
-        if snapshot.job is None or snapshot.job.status.final:
-            return
-        if time.monotonic() - last_sent >= ping_seconds:
-            last_sent = time.monotonic()
-            yield b": ping\n\n"
-        await asyncio.sleep(_POLL_SECONDS)
+    with backend.feed.follow(job_id) as followed:
+        while True:
+            # The head is older than the events that are read now, so no event of a final state is missed.
+            head = followed.head
+            found = followed.recent_after(after)
+            if found is None:
+                found = await run_in_threadpool(_stored, backend, job_id, after)
+            for number, encoded in found:
+                yield encoded
+                after = number
+            if found:
+                last_sent = time.monotonic()
+                continue
+            if followed.missing or (head is not None and head.status.final):
+                return
+            if time.monotonic() - last_sent >= ping_seconds:
+                last_sent = time.monotonic()
+                yield b": ping\n\n"
+            if followed.head is head:  # nothing has changed while the client took the bytes
+                await followed.wait(max(last_sent + ping_seconds - time.monotonic(), 0.0))
 
 
-def _read(backend: Backend, job_id: str, after: int) -> _Snapshot:
-    job = backend.jobs.get(job_id)
-    return _Snapshot(job, backend.events.after(job_id, after) if job is not None else [])
-
-
-def _encode(job_id: str, event: Event) -> bytes:
-    data = json.dumps(event_data(job_id, event), allow_nan=False, separators=(",", ":"))
-    return format_sse_event(data_str=data, event=event.type, id=str(event.seq))
+def _stored(backend: Backend, job_id: str, after: int) -> list[tuple[int, bytes]]:
+    return [(event.seq, encode_event(job_id, event)) for event in backend.events.after(job_id, after)]

@@ -1,5 +1,6 @@
 """Jobs in the database: their records, queries, state changes, events and points."""
 
+from app.core.jobs.changes import JobChange, JobChanges, JobHead
 from app.core.jobs.events import Event, JobEvents
 from app.core.jobs.folder import JobFolder
 from app.core.jobs.job import Job, NewJob
@@ -13,8 +14,11 @@ __all__ = [
     "End",
     "Event",
     "Job",
+    "JobChange",
+    "JobChanges",
     "JobEvents",
     "JobFolder",
+    "JobHead",
     "JobLogs",
     "JobPoints",
     "Jobs",
