@@ -30,7 +30,7 @@ class FollowedJob:
     """A job that at least one client follows.
 
     Attributes:
-        head: where the job was when it was read last; None before the first time.
+        head: of the job, as it was read last; None before the first time.
         missing: whether it was deleted.
     """
 

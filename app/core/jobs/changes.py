@@ -15,7 +15,7 @@ from app.core.states import Status
 
 @dataclass(frozen=True)
 class JobHead:
-    """Where a job is: its status, its phase, and the number of its last event."""
+    """The status and the phase of a job, and the number of its last event."""
 
     status: Status
     phase: str | None
@@ -24,7 +24,7 @@ class JobHead:
 
 @dataclass(frozen=True)
 class JobChange:
-    """Where a job is, and its events since the number that the caller knew, oldest first."""
+    """The head of a job, and its events since the number that the caller knew, oldest first."""
 
     head: JobHead
     events: list[Event]
@@ -48,7 +48,7 @@ class JobChanges:
         self._database = database
 
     def since(self, known: Mapping[str, int | None]) -> dict[str, JobChange]:
-        """Where each of several jobs is, and its new events. Jobs that do not exist or are deleted are missing.
+        """The head and the new events of each of several jobs. Jobs that do not exist or are deleted are missing.
 
         Args:
             known: the number of the last event that the caller knows, by the id of the job; None: events are not
