@@ -144,6 +144,18 @@ class Bundle(Mapping[str, npt.NDArray[np.generic]]):
         return tuple(tuple(names[index] for index in group) for group in self._parsed.tied)
 
     @property
+    def slices(self) -> dict[str, slice]:
+        """The slice of w_net of each stored tensor that is compressible; a tied copy has that of its first."""
+        columns, positions = self._parsed.tensors, self._parsed.positions
+        firsts = {name: self._first.get(name, name) for name in columns.names}
+        return {name: positions[first] for name, first in firsts.items() if first in self._compressible}
+
+    @property
+    def products(self) -> tuple[Product, ...]:
+        """The tensors that are stored as two factors."""
+        return tuple(self._products.values())
+
+    @property
     def raw_bytes(self) -> int:
         """Bytes of all elements in their own types, tied tensors once."""
         own = (self.described(name) for name in self if name not in self._first)

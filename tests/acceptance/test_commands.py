@@ -140,6 +140,10 @@ def test_a_bundle_unpacks_to_onnx(bundle: Path, checkpoint: Path, tmp_path: Path
     assert json.loads(first.stdout)["format"] == "onnx"
     assert all(tensor.name.encode() in alone.read_bytes() for tensor in read_checkpoint(checkpoint).weights)
     assert again.read_bytes() == alone.read_bytes()
+    packed = tmp_path / "packed.onnx"
+    third = cnet("unpack", bundle, "-o", packed, "--format", "onnx-packed", "--like", alone)
+    assert (third.returncode, "packed: " in third.stdout) == (0, True), third.stderr
+    assert packed.stat().st_size < alone.stat().st_size / 2
 
 
 def test_an_onnx_model_is_compressed_and_unpacked_into_its_graph(bundle: Path, tmp_path: Path) -> None:

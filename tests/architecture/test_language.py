@@ -127,7 +127,7 @@ WITHOUT_REMEDY: dict[tuple[str, str], str] = {
     ("cnet/coding", "ValueError"): "caught by the reader of the bundle, which adds what to do",
     ("cnet/spec.py", "SpecError"): "every issue that it lists ends with what to do",
     ("cnet/spec.py", "ValueError"): "the part says what to do",
-    ("cnet/formats/onnx/writer.py", "CnetError"): "the remedy is chosen beside the fault",
+    ("cnet/formats/onnx/template.py", "CnetError"): "the remedy is chosen beside the fault",
     ("cnet/formats/refusals.py", "CheckpointError"): "the remedy is chosen with the format",
     ("cnet/bundle", "ValueError"): "caught by the reader of the bundle, which adds what to do",
 }

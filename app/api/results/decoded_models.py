@@ -12,17 +12,16 @@ from app.api.http.errors import UnprocessableError
 from app.api.request_folder import request_folder, require_free_space
 from app.core.blobs import BlobStore
 from cnet.bundle import Bundle, open_bundle
-from cnet.bundle.unpack import unpack
+from cnet.bundle.unpack import unpack, unpack_formats
 from cnet.errors import CnetError
 from cnet.files import move_into_place
-from cnet.formats import writable_formats
 
 _MAX_CACHED = 4
 
 
 def model_formats() -> tuple[str, ...]:
     """Names of the formats of decoded models: all that can be written without PyTorch, which the API does not load."""
-    return writable_formats(without="torch")
+    return unpack_formats(without="torch")
 
 
 class DecodedModels:
@@ -34,7 +33,7 @@ class DecodedModels:
         write: decodes a bundle to a file in one of ``model_formats()``.
     """
 
-    def __init__(self, folder: Path, reserve: int, write: Callable[[Bundle, Path, str], None] = unpack) -> None:
+    def __init__(self, folder: Path, reserve: int, write: Callable[[Bundle, Path, str], object] = unpack) -> None:
         self._folder = folder
         self._reserve = reserve
         self._write = write

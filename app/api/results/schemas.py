@@ -28,7 +28,8 @@ class ModelQuery(PointQuery):
 
     format: str = Field(
         default="safetensors",
-        description="`safetensors`, `torch` (or `pt`), `npz` or `onnx` (its tensors without a graph).",
+        description="`safetensors`, `torch` (or `pt`), `npz`, `onnx` (its tensors without a graph) or `onnx-packed` "
+        "(the same as codes of a few bits, with nodes that decode them; `cnet unpack --like` adds a graph).",
     )
 
 

@@ -15,8 +15,11 @@ from app.api.results.decoded_models import DecodedModels, model_formats
 from app.core.errors import ConflictError, NotFoundError
 from app.core.jobs import Job, PointRow
 from app.figures import size_accuracy, svg
+from cnet.bundle.packed_onnx import PACKED_ONNX
 from cnet.results import report
 from cnet.results.points import BaselineResult, Point
+
+_SUFFIXES = {"torch": "pt", PACKED_ONNX: "packed.onnx"}
 
 
 def results(backend: Backend, job_id: str, owner: str) -> dict[str, Any]:
@@ -93,9 +96,7 @@ def model(
     row = _point(backend, job, index)
     file, size = models.open(backend.blobs, row.blob, model_format)
     headers = {
-        "Content-Disposition": attachment(
-            f"{_stem(job, row.index)}.{'pt' if model_format == 'torch' else model_format}"
-        ),
+        "Content-Disposition": attachment(f"{_stem(job, row.index)}.{_SUFFIXES.get(model_format, model_format)}"),
         "Cache-Control": "private, no-cache",
     }
     return Download.of_file(file, size, "application/octet-stream", f'"{row.blob}-{model_format}"', headers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,7 +12,31 @@ from app.commands.parts_help import CommandWithWrittenFormats
 from app.commands.paths import check_output, check_readable
 from app.console.output import emit_json, emit_line
 
+if TYPE_CHECKING:
+    from cnet.bundle.packed_onnx import PackedReport
+
 BundleFile = Annotated[Path, typer.Argument(metavar="BUNDLE", help="A bundle, as `compress` writes it.")]
+
+UnpackedFile = Annotated[
+    Path, typer.Option("--out", "-o", metavar="FILE", help="File to write; its suffix chooses the format.")
+]
+UnpackedFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="Format of the file: `onnx-packed` keeps the weights packed within an ONNX model.",
+        show_default="by the suffix of --out",
+    ),
+]
+GraphFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--like",
+        metavar="FILE",
+        help="For .onnx: an ONNX file or a program (.pt2) of the same network, whose graph is used.",
+    ),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -24,21 +48,9 @@ def add_to(app: typer.Typer) -> None:
 def unpack(
     bundle: BundleFile,
     *,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="File to write; its suffix chooses the format.",
-        ),
-    ],
-    like: Annotated[
-        Path | None,
-        typer.Option(
-            "--like", metavar="ONNX", help="For .onnx: an ONNX file of the same network, whose graph is used."
-        ),
-    ] = None,
+    out: UnpackedFile,
+    format_: UnpackedFormat = None,
+    like: GraphFile = None,
     json: Json = False,
 ) -> None:
     """Decode a bundle into a file that other tools read.
@@ -46,21 +58,27 @@ def unpack(
     A bundle holds no graph: an .onnx file has only the tensors, unless --like names a file to take the graph from.
     """
     from cnet.bundle import open_bundle
-    from cnet.bundle.unpack import unpack as write
     from cnet.formats import format_by_suffix
+    from cnet.pipeline.local.unpack_file import unpack_file
 
-    kind = format_by_suffix(out)
+    kind = format_ or format_by_suffix(out)
     check_readable(bundle)
     if like is not None:
         check_readable(like)
     check_output(out, bundle, like)
     opened = open_bundle(bundle)
-    write(opened, out, kind, like)
-    tensors, size = len(opened), out.stat().st_size
+    _show_unpacked(out, kind, len(opened), unpack_file(opened, out, kind, like), json=json)
+
+
+def _show_unpacked(out: Path, kind: str, tensors: int, report: PackedReport | None, *, json: bool) -> None:
+    size = out.stat().st_size
+    packed = {} if report is None else {"packed_tensors": len(report.packed), "packed_weights": report.packed_elements}
     if json:
-        emit_json({"file": str(out), "format": kind, "tensors": tensors, "size_bytes": size})
-    else:
-        emit_line(f"{out}: {tensors} tensors, {size:,} bytes ({kind})")
+        emit_json({"file": str(out), "format": kind, "tensors": tensors, "size_bytes": size, **packed})
+        return
+    emit_line(f"{out}: {tensors} tensors, {size:,} bytes ({kind})")
+    if report is not None:
+        emit_line(f"packed: {len(report.packed)} tensors with {report.packed_elements:,} weights")
 
 
 def verify(bundle: BundleFile, *, json: Json = False) -> None:

@@ -7,13 +7,11 @@ an ONNX file of the same network as a template, a copy of that file with the wei
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from cnet import dtypes
 from cnet.errors import CnetError
 from cnet.formats.onnx.protobuf import MessageField, encode_bytes, encode_head, encode_integer, read_fields
 from cnet.formats.onnx.schema import (
@@ -32,12 +30,9 @@ from cnet.formats.onnx.schema import (
     TENSOR_TYPE,
     TYPE_NUMBERS,
 )
-from cnet.formats.onnx.tensors import OnnxTensor, parse_tensor
-from cnet.formats.parsing.quoting import quoted_list
+from cnet.formats.onnx.template import MOST_BYTES, check_template, parse_initializer, template_bytes
+from cnet.formats.onnx.tensors import OnnxTensor
 from cnet.formats.writing import TensorDescription, TensorsToWrite, write_chunks
-
-MOST_BYTES = 2**31 - 1
-"""The longest file that readers of Protocol Buffers accept."""
 
 _IR_VERSION, _OPSET = 9, 19  # of ONNX 1.14, the first release with float8
 
@@ -69,7 +64,7 @@ def write_onnx(path: Path, tensors: TensorsToWrite, template: Path | None = None
             if not isinstance(field, TensorDescription):
                 file.write(field)
                 continue
-            file.write(_initializer_head(field))
+            file.write(initializer_head(field))
             write_chunks(file, tensors.chunks(field.name))
         file.write(model.after)
 
@@ -91,19 +86,19 @@ def _model_without_graph(tensors: TensorsToWrite) -> _ModelParts:
     """A model whose graph has only initializers, each of which is an output too."""
     rows = tensors.descriptions
     opset = encode_bytes(MODEL_OPSETS, encode_bytes(OPSET_DOMAIN, b"") + encode_integer(OPSET_VERSION, _OPSET))
-    outputs = (encode_bytes(GRAPH_OUTPUT, _output(row)) for row in rows)
+    outputs = (encode_bytes(GRAPH_OUTPUT, output_of(row)) for row in rows)
     graph: list[GraphField] = [encode_bytes(GRAPH_NAME, b"weights"), *rows, *outputs]
     return _ModelParts(encode_integer(MODEL_IR, _IR_VERSION) + encode_bytes(MODEL_PRODUCER, b"cnet"), graph, opset)
 
 
-def _output(row: TensorDescription) -> bytes:
+def output_of(row: TensorDescription) -> bytes:
     """An output of the graph, a ValueInfoProto: name, element type, shape."""
     shape = b"".join(encode_bytes(1, encode_integer(1, extent)) for extent in row.shape)
     tensor_type = encode_integer(1, TYPE_NUMBERS[row.dtype]) + encode_bytes(2, shape)
     return encode_bytes(1, row.name.encode()) + encode_bytes(2, encode_bytes(1, tensor_type))
 
 
-def _initializer_head(row: TensorDescription) -> bytes:
+def initializer_head(row: TensorDescription) -> bytes:
     """The bytes of an initializer before its values."""
     about = b"".join(encode_integer(TENSOR_DIMS, extent) for extent in row.shape)
     about += encode_integer(TENSOR_TYPE, TYPE_NUMBERS[row.dtype]) + encode_bytes(TENSOR_NAME, row.name.encode())
@@ -112,7 +107,7 @@ def _initializer_head(row: TensorDescription) -> bytes:
 
 
 def _length(field: GraphField) -> int:
-    return len(_initializer_head(field)) + field.nbytes if isinstance(field, TensorDescription) else len(field)
+    return len(initializer_head(field)) + field.nbytes if isinstance(field, TensorDescription) else len(field)
 
 
 def _model_like(template: Path, tensors: TensorsToWrite) -> _ModelParts:
@@ -122,26 +117,19 @@ def _model_like(template: Path, tensors: TensorsToWrite) -> _ModelParts:
     found: list[OnnxTensor] = []
     try:
         parts = list(
-            itertools.islice(_split(_content(template), MODEL_GRAPH), 4)
+            itertools.islice(_split(template_bytes(template), MODEL_GRAPH), 4)
         )  # a model with one graph has 3 at most
         (index,) = [index for index, part in enumerate(parts) if isinstance(part, MessageField)]
         for part in _split(cast("MessageField", parts[index]).content, GRAPH_INITIALIZER):
-            initializer = _initializer(part) if isinstance(part, MessageField) else None
+            initializer = parse_initializer(part) if isinstance(part, MessageField) else None
             if initializer is not None and (initializer.name in rows or initializer.external is not None):
                 found.append(initializer)
             fields.append(rows.get(initializer.name, _raw(part)) if initializer is not None else _raw(part))
     except ValueError as error:
         raise CnetError(f"{template.name}: it is not an ONNX model. Name an ONNX file.", code="not_onnx") from error
-    _check_template(template, tensors, found)
+    check_template(template, tensors, found)
     before, after = (b"".join(_raw(part) for part in some) for some in (parts[:index], parts[index + 1 :]))
     return _ModelParts(before, fields, after)
-
-
-def _content(template: Path) -> memoryview:
-    """The bytes of the file. Raises ValueError where it cannot be a model: a device, for one, has no end."""
-    if not template.is_file() or template.stat().st_size > MOST_BYTES:
-        raise ValueError(f"{template.name} is not a file of less than 2 GiB")
-    return memoryview(template.read_bytes())
 
 
 def _split(message: memoryview, number: int) -> Iterator[MessageField | memoryview]:
@@ -161,37 +149,3 @@ def _split(message: memoryview, number: int) -> Iterator[MessageField | memoryvi
 
 def _raw(part: MessageField | memoryview) -> memoryview:
     return part.raw if isinstance(part, MessageField) else part
-
-
-def _initializer(field: MessageField) -> OnnxTensor:
-    """The description of an initializer. Raises ValueError."""
-    tensor = parse_tensor(field.content)
-    if not tensor.name or not tensor.type:
-        raise ValueError("an initializer has no name or no element type")
-    return tensor
-
-
-def _check_template(template: Path, tensors: TensorsToWrite, found: Sequence[OnnxTensor]) -> None:
-    """Raise CnetError where the graph could not compute with the weights in place of its own."""
-    rows = {row.name: row for row in tensors.descriptions}
-    names = {tensor.name for tensor in found}
-    # exporters write tied tensors once, under any of their names
-    names_by_ties = {name for group in tensors.tied if not names.isdisjoint(group) for name in group}
-    # integers, such as the count of batches in batch norm, do not change what a network computes
-    floating = [row.name for row in rows.values() if dtypes.by_name(row.dtype).floating]
-    missing = [name for name in floating if name not in names and name not in names_by_ties]
-    different = [
-        tensor.name
-        for tensor in found
-        if (row := rows.get(tensor.name)) and (tensor.shape, tensor.type) != (row.shape, TYPE_NUMBERS[row.dtype])
-    ]
-    twice = [name for name, count in Counter(tensor.name for tensor in found).items() if count > 1]
-    outside = [tensor.name for tensor in found if tensor.external is not None and tensor.name not in rows]
-    for faulty, fault, remedy in (
-        (missing, "it has no initializers of these names", "Export it with torch.onnx.export(..., optimize=False)."),
-        (different, "it has these initializers in other shapes or element types", "Export the same network."),
-        (twice, "it has these initializers twice", "Export it again."),
-        (outside, "it keeps these initializers in another file", "Save it in one file."),
-    ):
-        if faulty:
-            raise CnetError(f"{template.name}: {fault}: {quoted_list(faulty, 5)}. {remedy}", code="not_alike")

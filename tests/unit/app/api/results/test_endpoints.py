@@ -9,6 +9,7 @@ import io
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 import pytest
 import torch
 from safetensors.numpy import load
@@ -157,6 +158,16 @@ def test_model_as_onnx(bench: Bench) -> None:
     url = f"/v1/jobs/{job.id}/model?format=onnx"
     assert b"weight" in bench.client.get(url).content
     assert bench.client.get(url).headers["content-disposition"].endswith('.onnx"')
+
+
+def test_model_as_packed_onnx(bench: Bench) -> None:
+    """A model without inputs, whose outputs are the tensors."""
+    answer = bench.client.get(f"/v1/jobs/{done(bench).id}/model?format=onnx-packed")
+    session = onnxruntime.InferenceSession(answer.content)
+    names = [output.name for output in session.get_outputs()]
+    tensors = dict(zip(names, session.run(None, {}), strict=True))
+    assert tensors["weight"].tolist() == [[-1.5, 0.0], [0.0, 1.5]]
+    assert answer.headers["content-disposition"].endswith('.packed.onnx"')
 
 
 def test_a_model_that_is_too_large_for_its_format(bench: Bench, tmp_path: Path) -> None:
