@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from cnet.training.config import Training
+    from cnet.training.rate_trial import RateTrial
     from cnet.training.trainer import Trainer
 
 OnFraction = Callable[[float], None]
@@ -118,6 +119,23 @@ class TrainableNetwork:
         fresh = self._trainer.initial(self._plan.baseline.seed)
         stage = TrainingStage("baseline", self._plan.baseline, state_file=state)
         return self._trainer.train(fresh, stage, on_fraction)
+
+    @property
+    def rate_is_open(self) -> bool:
+        """Whether the job leaves open at which learning rate a given network is trained on."""
+        return self._plan.rate_is_open
+
+    def try_rates(self, weights: Weights) -> RateTrial:
+        """Find the learning rate for weights that were trained elsewhere, by the first steps of the fine-tuning."""
+        from cnet.training.rate_trial import try_rates
+
+        plan = self._plan
+        epochs = plan.finetune.epochs + plan.gradual.epochs + plan.recover.epochs
+        return try_rates(self._trainer, weights, TrainingStage("finetune", plan.finetune, plan.method), epochs)
+
+    def set_rate(self, rate: float) -> None:
+        """Use a learning rate in all trainings for which the job names none."""
+        self._plan = self._plan.at_rate(rate)
 
     def finetune(self, weights: Weights, state: Path, on_fraction: OnFraction) -> Weights:
         """Weights fine-tuned with the penalty of the job's method."""

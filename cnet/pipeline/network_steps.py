@@ -20,7 +20,7 @@ from cnet.observer import check_stop
 from cnet.parts.capabilities import needs_curvature
 from cnet.pipeline import log_warnings
 from cnet.pipeline.context import RunContext
-from cnet.pipeline.network import Mask, OnFraction, TrainingRun, evaluate
+from cnet.pipeline.network import Mask, OnFraction, TrainableNetwork, TrainingRun, evaluate
 from cnet.pipeline.point_metrics import Vector
 from cnet.products import multiply_products
 from cnet.prune import Curvature
@@ -123,6 +123,7 @@ class NetworkSteps:
         if network is None:
             return self._apply_method_without_data()
         context.observer.phase("finetune")
+        self._choose_rate(network)
 
         def finetune(state: Path, on_fraction: OnFraction) -> Weights:
             return network.finetune(self.transformed, state, on_fraction)
@@ -131,6 +132,19 @@ class NetworkSteps:
         if self._teacher is None:
             context.folder.drop_weights("baseline")
         return weights
+
+    def _choose_rate(self, network: TrainableNetwork) -> None:
+        """Find the learning rate for a checkpoint, where the job names none; an earlier attempt may have found it."""
+        context = self._context
+        if context.checkpoint is None or not network.rate_is_open:
+            return
+        record = context.folder.record("rate")
+        if record is None:
+            trial = network.try_rates(self.transformed)
+            context.observer.log(f"finetune: {trial}")
+            record = {"rate": trial.rate}
+            context.folder.set_record("rate", record)
+        network.set_rate(record["rate"])
 
     def search_inputs(self, grid: CandidateGrid) -> SearchInputs:
         """What a search of ``grid`` has to know, measured on the weights before pruning and recorded."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from cnet.coding import Encoder
@@ -65,6 +65,23 @@ class TrainingPlan:
     centroids: Training
     options: Recover
 
+    @property
+    def rate_is_open(self) -> bool:
+        """Whether the job leaves the learning rate after the baseline open, and trains at all."""
+        trainings = (self.finetune, self.gradual, self.recover)
+        return self.finetune.optimizer.learning_rate is None and any(training.epochs for training in trainings)
+
+    def at_rate(self, rate: float) -> TrainingPlan:
+        """A plan with this learning rate in all trainings after the baseline that leave it open."""
+
+        def filled(training: Training) -> Training:
+            return _at_rate(training, rate) if training.optimizer.learning_rate is None else training
+
+        finetune, gradual = filled(self.finetune), filled(self.gradual)
+        return replace(
+            self, finetune=finetune, gradual=gradual, recover=filled(self.recover), centroids=filled(self.centroids)
+        )
+
     @classmethod
     def of(cls, spec: JobSpec) -> TrainingPlan | None:
         """The parts of ``spec`` with all defaults filled in; None where nothing is trained."""
@@ -88,9 +105,12 @@ class TrainingPlan:
 
 def _after(training: Training, recover: Recover, epochs: int) -> Training:
     """A training after pruning: that of the job with other epochs, its learning rate falling along a cosine."""
-    rate = recover.learning_rate or training.optimizer.learning_rate
-    optimizer = training.optimizer.model_copy(update={"learning_rate": rate})
-    return training.model_copy(update={"epochs": epochs, "optimizer": optimizer, "schedule": Schedule(name="cosine")})
+    after = training.model_copy(update={"epochs": epochs, "schedule": Schedule(name="cosine")})
+    return after if recover.learning_rate is None else _at_rate(after, recover.learning_rate)
+
+
+def _at_rate(training: Training, rate: float) -> Training:
+    return training.model_copy(update={"optimizer": training.optimizer.model_copy(update={"learning_rate": rate})})
 
 
 def with_computed_scaling(spec: JobSpec, dataset: Dataset | None, observer: RunObserver) -> JobSpec:

@@ -11,15 +11,27 @@ from cnet.documents import UserDocument
 Epochs = Annotated[int, Field(ge=0, le=100_000)]
 LearningRate = Annotated[float, Field(gt=0.0, le=1000.0)]
 
+DEFAULT_RATE = 0.003
+"""Learning rate where a network is trained from scratch."""
+
 
 class Optimizer(UserDocument):
     """The optimizer and its settings."""
 
     name: Literal["sgd", "adam", "adamw"] = Field(default="adam", description="Which optimizer.")
-    learning_rate: LearningRate = Field(default=0.003, description="Learning rate before the schedule changes it.")
+    learning_rate: LearningRate | None = Field(
+        default=None,
+        description=f"Learning rate before the schedule changes it. Null: {DEFAULT_RATE}, or of the rates below it the "
+        "largest at which the first steps do a checkpoint no harm.",
+    )
     momentum: float = Field(default=0.9, ge=0.0, lt=1.0, description="Momentum of sgd; beta1 of adam and adamw.")
     weight_decay: float = Field(default=0.0, ge=0.0, le=10.0, description="Factor of the weight decay; 0: none.")
     nesterov: bool = Field(default=False, description="Nesterov momentum; only for sgd with a momentum above 0.")
+
+    @property
+    def rate(self) -> float:
+        """The learning rate, the default where none is given."""
+        return DEFAULT_RATE if self.learning_rate is None else self.learning_rate
 
     @model_validator(mode="after")
     def _nesterov_has_momentum(self) -> Self:

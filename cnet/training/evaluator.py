@@ -90,7 +90,7 @@ class NetworkEvaluator:
         Raises: as ``evaluate``.
         """
         with deterministic_numerics(), report_out_of_memory():
-            module, size = self.load(weights).module, self._evaluation_batch_size
+            module, size = self.load(weights).module, self.evaluation_batch_size
             return {
                 name: evaluate_network(module, self._splits[name], size, self.observer, self.task, reference)
                 for name, reference in references.items()
@@ -102,7 +102,7 @@ class NetworkEvaluator:
         Raises: as ``evaluate``.
         """
         with deterministic_numerics(), report_out_of_memory():
-            module, size = self.load(weights).module, self._evaluation_batch_size
+            module, size = self.load(weights).module, self.evaluation_batch_size
             return {name: network_outputs(module, self._splits[name], size, self.observer).cpu() for name in splits}
 
     def learning_from(self, original: Weights) -> Self:
@@ -167,7 +167,7 @@ class NetworkEvaluator:
         return min(max(self.training.batch_size, 32), 256)
 
     @property
-    def _evaluation_batch_size(self) -> int:
+    def evaluation_batch_size(self) -> int:
         """Images in a batch of an evaluation: more on a GPU, where a small network waits for launches."""
         return self._small_batch_size * (4 if self.device.type == "cuda" else 1)
 

@@ -79,6 +79,21 @@ class TrainingLoop:
         self.method.fold()
         on_fraction(1.0)
 
+    def try_steps(self, count: int) -> None:
+        """Train so many steps from the first epoch on; nothing is reported, checked or saved."""
+        training, done = self.stage.training, 0
+        with seeded_random(epoch_generator(training.seed, f"{self.stage.name}/dropout", 0), self.split.device):
+            while done < count:
+                self.begin_epoch(0)
+                generator = epoch_generator(training.seed, self.stage.name, done)
+                for inputs, targets in random_batches(self.split, training.batch_size, training.augment, generator):
+                    check_stop(self.observer)
+                    self.step(inputs, targets)
+                    done += 1
+                    if done == count:
+                        break
+                self.run_step.end_epoch()
+
     def begin_epoch(self, epoch: int) -> EpochTotals:
         """Prepare for the steps of an epoch, counted from 0; return the totals that the steps add to."""
         totals = EpochTotals(self.split.device)

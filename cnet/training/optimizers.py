@@ -23,7 +23,7 @@ def make_optimizer(
         auxiliary: parameters of the training method, which are trained without weight decay.
 
     """
-    rate, decay = config.learning_rate, config.weight_decay
+    rate, decay = config.rate, config.weight_decay
     groups: list[dict[str, Any]] = [{"params": list(parameters)}]
     if extra := list(auxiliary):
         groups.append({"params": extra, "weight_decay": 0.0})
@@ -52,7 +52,7 @@ def learning_rate(training: Training, epoch: int, epoch_fraction: float) -> floa
         epoch_fraction: done part of the epoch, 0 at its first batch, below 1.
 
     """
-    schedule, base = training.schedule, training.optimizer.learning_rate
+    schedule, base = training.schedule, training.optimizer.rate
     time = epoch + epoch_fraction
     if time < schedule.warmup_epochs:
         return base * max(time, 1e-3) / schedule.warmup_epochs

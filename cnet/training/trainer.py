@@ -12,11 +12,13 @@ from cnet.errors import TrainingError
 from cnet.parts.capabilities import needs_curvature
 from cnet.symbols import Symbols
 from cnet.training.applied_method import AppliedMethod
+from cnet.training.batches import batch_count
 from cnet.training.config import Preprocess
 from cnet.training.constraints import FixedMask, FrozenWeights, GrowingMask, SharedCentroids, WeightConstraint
 from cnet.training.constraints.centroids import sorted_symbols, symbols_digest
 from cnet.training.cuda_graphs import StepRunner, make_step_runner
 from cnet.training.device import deterministic_numerics, report_out_of_memory
+from cnet.training.device_splits import DeviceSplit
 from cnet.training.evaluator import NetworkEvaluator
 from cnet.training.loop import OnFraction, TrainingLoop
 from cnet.training.measurements.evaluation import mean_loss
@@ -165,11 +167,19 @@ class Trainer(NetworkEvaluator):
         better = self._choice_loss(network, trained, objective) < self._choice_loss(network, weights, objective)
         return (trained, moved) if better else None
 
+    def batch_count(self, batch_size: int) -> int:
+        """Number of batches of one epoch."""
+        return batch_count(self._splits["train"], batch_size)
+
+    @property
+    def choice_split(self) -> DeviceSplit:
+        """The samples on which choices are made: those for validation; without them those for training."""
+        return self._splits.get("validation", self._splits["train"])
+
     def _choice_loss(self, network: LoadedNetwork, weights: Weights, objective: Objective) -> float:
-        """The loss on the validation split; without one on the training split, since test data decide nothing."""
+        """The loss on the split for choices, since test data decide nothing."""
         network.load(weights)
-        split = self._splits.get("validation", self._splits["train"])
-        return mean_loss(network.module, split, self._evaluation_batch_size, self.observer, objective)
+        return mean_loss(network.module, self.choice_split, self.evaluation_batch_size, self.observer, objective)
 
     def _remeasured(self, network: LoadedNetwork, weights: Weights, stage: TrainingStage) -> Weights:
         """``weights`` with batch normalization measured again where the stage asks for it.
