@@ -7,6 +7,9 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 
+from app.core.db.engine import TRANSIENT
+from app.core.errors import UnavailableError
+
 log = logging.getLogger(__name__)
 
 Step = Callable[[], object]
@@ -54,6 +57,8 @@ class PeriodicSteps:
             with self._working:
                 try:
                     step()
+                except (*TRANSIENT, UnavailableError) as error:  # an outage of a server, which every step would log
+                    log.warning("step %r: %s; it is tried again in the next round", name, _outage(error))
                 except Exception:  # the other steps must go on, whatever it is
                     log.exception("step %r failed; it is tried again in the next round", name)
 
@@ -61,3 +66,8 @@ class PeriodicSteps:
         while not self._ended.is_set():
             self.run_once()
             self._ended.wait(self._seconds)
+
+
+def _outage(error: Exception) -> str:
+    """What does not answer. The message of the database's driver is left out: it has many lines."""
+    return str(error) if isinstance(error, UnavailableError) else f"the database: {type(error).__name__}"

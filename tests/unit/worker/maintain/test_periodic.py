@@ -5,7 +5,10 @@ from __future__ import annotations
 import threading
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
+from app.core.errors import UnavailableError
+from app.core.queue import BROKER_SILENT
 from worker.maintain.periodic import PeriodicSteps
 
 
@@ -21,6 +24,22 @@ def test_a_step_that_fails_stops_no_other(caplog: pytest.LogCaptureFixture) -> N
     steps.run_once()
     assert done == [1, 1]
     assert caplog.text.count("step 'failing' failed") == 2
+
+
+def test_an_outage_is_one_line_for_each_step(caplog: pytest.LogCaptureFixture) -> None:
+    """A server that does not answer is no error of the worker, so there is no traceback."""
+
+    def database() -> None:
+        raise OperationalError("SELECT 1", {}, ConnectionError("refused"))
+
+    def broker() -> None:
+        raise UnavailableError(BROKER_SILENT)
+
+    PeriodicSteps("test", {"read": database, "send": broker}, 0.01).run_once()
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+    assert "step 'read': the database: OperationalError" in caplog.messages[0]
+    assert BROKER_SILENT in caplog.messages[1]
+    assert "Traceback" not in caplog.text
 
 
 def test_the_thread_repeats_its_steps_until_it_is_stopped() -> None:
