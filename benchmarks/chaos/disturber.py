@@ -1,4 +1,7 @@
-"""Processes die: one every few seconds, in an order that the seed decides."""
+"""Processes die: one every few seconds, in an order that the seed decides.
+
+On a slow machine a death waits for the end of a job, for some time, since nothing would ever end otherwise.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from benchmarks.chaos.deployment import Deployment
 from tests.processes import children_of, processes_with
 
 _PAUSE = (2.0, 5.0)  # seconds between two deaths
+_PATIENCE = 20.0  # most seconds for which the next death waits for the end of a job
 _S3_SECONDS = 5.0
 _VALKEY_SECONDS = 1.0
 _RUNNER_SECONDS = 10.0
@@ -24,13 +28,19 @@ _RUNNER_SECONDS = 10.0
 class Disturber:
     """Ends processes of a deployment in a thread, until it is told to stop.
 
+    Args:
+        deployment: the service.
+        seed: decides the order and the times.
+        ended: tells how many jobs have ended.
+
     Attributes:
         count: how often each kind was ended, by name and how.
     """
 
-    def __init__(self, deployment: Deployment, seed: int) -> None:
+    def __init__(self, deployment: Deployment, seed: int, ended: Callable[[], int]) -> None:
         self.count: Counter[str] = Counter()
         self._deployment = deployment
+        self._ended = ended
         self._random = random.Random(seed)  # noqa: S311 - not for secrets
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="disturber")
@@ -54,11 +64,20 @@ class Disturber:
     def _run(self) -> None:
         try:
             for action in self._actions():
-                if self._stop.wait(self._random.uniform(*_PAUSE)):
+                if not self._wait(self._random.uniform(*_PAUSE)):
                     return
                 self.count[action() or "nothing"] += 1
         except BaseException as error:  # noqa: BLE001 - raised by ``stop``
             self._error = error
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait some seconds, and then for the end of a job. False where this was told to stop."""
+        before, deadline = self._ended(), time.monotonic() + _PATIENCE
+        while not self._stop.wait(seconds):
+            if self._ended() > before or time.monotonic() > deadline:
+                return True
+            seconds = 0.1
+        return False
 
     def _actions(self) -> Iterator[Callable[[], str | None]]:
         """Each kind as often as the others, in rounds of changing order."""

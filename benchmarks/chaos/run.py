@@ -70,7 +70,7 @@ def run(options: Options) -> Result:
 def _run(options: Options, service: Deployment) -> Result:
     planned = planned_jobs(options.jobs, options.seed)
     clients = Clients(service.urls, planned, options.seed, options.clients)
-    disturber = Disturber(service, options.seed)
+    disturber = Disturber(service, options.seed, lambda: len(clients.record.ended))
     started = time.monotonic()
     clients.start()
     disturber.start()
