@@ -84,9 +84,13 @@ class Up:
         rest, _ = self.process.communicate(timeout=60)
         return self.process.returncode, rest
 
+    def processes(self) -> list[int]:
+        """Ids of its processes."""
+        return processes_of(self.data)
+
     def gone(self) -> bool:
         """Whether no process of it is left."""
-        return not processes_of(self.data)
+        return not self.processes()
 
 
 def until_phase(client: Client, job_id: str, epochs: int) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 import cnet
 from cnet.client import ApiError, Client
-from tests.acceptance.service import Up, processes_of, until_phase
+from tests.acceptance.service import Up, until_phase
 from tests.processes import until
 
 TINY = {
@@ -106,12 +106,12 @@ def test_a_cancelled_job_ends_and_the_next_one_runs(service: Up, client: Client)
     long = {**TINY, "architecture": {"name": "resnet20"}, "training": {"epochs": 500}, "baseline": {"epochs": 0}}
     job = client.submit(long)
     until_phase(client, job["id"], 1)
-    before = processes_of(service.data)
+    before = service.processes()
 
     client.cancel(job["id"])
     ended = client.wait(job["id"], timeout=10.0)
 
     assert ended["status"] == "cancelled"
-    until(lambda: len(processes_of(service.data)) < len(before), what="the runner's end")
+    until(lambda: len(service.processes()) < len(before), what="the runner's end")
     following = client.wait(client.submit(TINY)["id"], timeout=120.0)
     assert following["status"] == "succeeded"
