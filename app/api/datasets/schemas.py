@@ -58,7 +58,8 @@ class Dataset(BaseModel):
     @classmethod
     def of(cls, stored: UploadedFile) -> Self:
         """The JSON of a stored data set."""
-        shown = ("format", "splits", "input_shape", "classes", "dtype", "inputs", "targets", "layout", "class_names")
+        shown = ("format", "splits", "input_shape", "classes", "dtype", "inputs", "targets", "warnings")
+        later = ("layout", "class_names")  # not in the manifests of the first release
         return cls(
             id=stored.id,
             filename=stored.filename,
@@ -66,7 +67,8 @@ class Dataset(BaseModel):
             size_bytes=stored.size_bytes,
             created_at=rfc3339(stored.created_at),
             expires_at=rfc3339(stored.expires_at),
-            **{name: stored.manifest[name] for name in (*shown, "warnings")},
+            **{name: stored.manifest[name] for name in shown},
+            **{name: stored.manifest.get(name) for name in later},
         )
 
 
