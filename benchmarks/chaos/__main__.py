@@ -15,16 +15,16 @@ state, message, partial upload or scratch file is left.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.chaos.run import Options, Result, run
+from benchmarks.service_page import table, write_section
 
 
 def main() -> None:
-    """Run once and print what happened."""
+    """Run once, print what happened, and write it to the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
@@ -32,30 +32,41 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1200, help="the run has failed when it takes longer")
     parser.add_argument("--logs", type=Path, help="folder to which the logs of all processes are copied")
-    options = Options(**vars(parser.parse_args()))
-    print("\n".join(report(options, run(options))))
-    sys.exit(0)
+    parser.add_argument("--write", action="store_true", help="write a section of docs/results/service.md")
+    given = vars(parser.parse_args())
+    write = given.pop("write")
+    options = Options(**given)
+    text = section(options, run(options))
+    print(text)
+    if write:
+        write_section("chaos", text)
 
 
-def report(options: Options, result: Result) -> Iterator[str]:
-    """The lines of the page: what was done, and what was killed."""
-    record = result.record
+def section(options: Options, result: Result) -> str:
+    """The section of the page."""
+    command = f"python -m benchmarks.chaos --jobs {options.jobs} --seed {options.seed} --write"
+    deaths = [[name, str(count)] for name, count in sorted(result.deaths.items())]
+    answers = [[name, str(count)] for name, count in sorted(result.record.answers.items())]
+    parts = [
+        "## Chaos",
+        f"`{command}`",
+        *(__doc__ or "").split("\n\n")[1:],
+        " ".join(_sentences(options, result)),
+        table(["what died", "times"], [*deaths, ["all", str(result.deaths.total())]]),
+        table(["what the clients saw", "times"], answers),
+    ]
+    return "\n\n".join(part.strip() for part in parts)
+
+
+def _sentences(options: Options, result: Result) -> Iterator[str]:
+    record, uploads = result.record, result.record.uploads
     ended = ", ".join(f"{count} {status}" for status, count in sorted(Counter(record.ended.values()).items()))
-    yield f"{options.jobs} jobs on {options.workers} workers in {result.seconds:.0f} s: {ended}, each once, in"
-    yield f"{result.attempts} attempts. {record.bundles} bundles were downloaded and verified; jobs with the same"
-    yield f"content ({len(record.digests)} different ones) gave the same bytes. {len(record.checkpoints)} checkpoints"
-    yield f"were uploaded, with {record.uploads.acknowledged:,} bytes and {record.uploads.cuts} connections that the"
-    yield f"clients broke off; every acknowledged byte is there. {result.swept} blobs without a row were swept. Workers"
-    yield f"had {'mount namespaces' if result.isolated else 'folders'} of their own."
-    yield ""
-    yield "| what died | times |"
-    yield "|---|---:|"
-    yield from (f"| {name} | {count} |" for name, count in sorted(result.deaths.items()))
-    yield f"| all | {result.deaths.total()} |"
-    yield ""
-    yield "| what the clients saw | times |"
-    yield "|---|---:|"
-    yield from (f"| {name} | {count} |" for name, count in sorted(record.answers.items()))
+    yield f"{options.jobs} jobs ended within {result.seconds:.0f} s, each once, in {result.attempts} attempts: {ended}."
+    yield f"{record.bundles} bundles were downloaded and verified; {len(record.digests)} different jobs were repeated,"
+    yield f"and gave the same bytes each time. {len(record.checkpoints)} checkpoints, {uploads.acknowledged:,} bytes,"
+    yield f"were uploaded, over {uploads.cuts} connections that the clients broke off. The sweep found {result.swept}"
+    yield "blobs without a row, left by killed processes, and removed them. The workers had"
+    yield f"{'mount namespaces' if result.isolated else 'no namespaces, but folders'} of their own."
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ _END_SECONDS = 60
 
 SETTINGS: dict[str, Any] = {
     "lease_seconds": 10.0,
-    "reap_seconds": 0.5,
+    "reap_seconds": 1.0,
     "stop_grace_seconds": 3.0,
     "state_seconds": 0.5,
     "max_lost_attempts": 20,  # a process is killed every few seconds, also several times in one job
