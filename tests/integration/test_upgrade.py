@@ -23,6 +23,8 @@ from tests.api_server import ApiServer
 from tests.integration.first_release import JOBS, write_first_release
 from tests.processes import Service
 
+pytestmark = pytest.mark.timeout(900)
+
 _QUICK = {"reap_seconds": 0.2, "lease_seconds": 5.0, "threads": 1}
 
 
