@@ -34,6 +34,7 @@ from app.api.results.endpoints import router as results
 from app.api.stored.endpoints import router as stored
 from app.api.studies.endpoints import router as studies
 from app.api.studies.schemas import StudyRequest
+from app.api.upload_sweep import uploads_are_swept
 from app.api.uploads.endpoints import router as uploads
 from app.api.uploads.headers import TusResponses
 from app.api.workers.endpoints import router as workers
@@ -131,7 +132,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     removed = await run_in_threadpool(remove_abandoned_folders, backend.settings.scratch_dir)
     if removed:
         logger.info("removed the folders of %d requests that a killed server left behind", removed)
-    yield
+    async with uploads_are_swept(backend):
+        yield
     backend.close()
 
 

@@ -24,7 +24,7 @@ from app.core.idempotency import IdempotencyKeys
 from app.core.jobs import JobFolder, JobLogs, Lifecycle
 from app.core.settings import Settings
 from app.core.states import ACTIVE, FINAL
-from app.core.uploads import PartialFiles, Uploads
+from app.core.uploads import PartialFiles, Uploads, sweep_uploads
 from worker.run.job_log import JobLog
 from worker.state import JobStates
 
@@ -85,12 +85,7 @@ class Retention:
 
     def remove_uploads(self) -> None:
         """Expire uploads that got no bytes for a long time, and remove the files of those that are gone."""
-        rows, files = Uploads(self._database, 0.0, self._clock), PartialFiles(self._settings.uploads_dir)
-        rows.expire()
-        for upload_id in files.ids():
-            upload = rows.get(upload_id)
-            if upload is None or upload.deleted_at is not None:
-                files.delete(upload_id)
+        sweep_uploads(Uploads(self._database, 0.0, self._clock), PartialFiles(self._settings.uploads_dir))
 
     def remove_jobs(self) -> None:
         """Remove everything of deleted jobs except their rows; running ones are cancelled first."""

@@ -14,7 +14,9 @@ from app.core.db.engine import Database
 from app.core.errors import ForbiddenError, SchemaVersionError
 from app.core.queue import MemoryQueue
 from app.core.settings import Settings
+from app.core.uploads import NewUpload, PartialFiles, Quota, Uploads
 from app.main import create_app
+from tests.processes import until
 
 
 def test_start_needs_the_tables(tmp_path: Path) -> None:
@@ -30,6 +32,23 @@ def test_start_needs_keys_on_other_addresses(tmp_path: Path) -> None:
     migrate.upgrade(Database(settings.database))
     with pytest.raises(ForbiddenError), TestClient(create_app(settings, MemoryQueue())):
         pass
+
+
+def test_a_server_removes_expired_uploads(tmp_path: Path) -> None:
+    """Their files lie in a folder that workers on other machines cannot reach."""
+    settings = Settings(data_dir=tmp_path)
+    database = Database(settings.database)
+    migrate.upgrade(database)
+    files = PartialFiles(settings.uploads_dir)
+    kept, expired = (
+        Uploads(database, seconds).create(NewUpload("local", None, None, "", 4), Quota(0, 10)) for seconds in (60, -1)
+    )
+    for upload_id in (kept.id, expired.id, "up_unknown"):
+        files.root.mkdir(exist_ok=True)
+        files.path(upload_id).write_bytes(b"ab")
+
+    with TestClient(create_app(settings, MemoryQueue())):
+        until(lambda: list(files.ids()) == [kept.id], what="the sweep")
 
 
 def test_import_is_light() -> None:
