@@ -37,8 +37,8 @@ RUINING_BITS = 3.0
 
 _REMEDY = "Ask for quantize {'name': 'auto', 'quality': 'safe'} and no sparsity, or give a data set to train on."
 _TRAINED_REMEDY = (
-    "Ask for less sparsity and more clusters, or a smaller training.learning_rate and more epochs; if the data are "
-    "few, leave the training out."
+    "Ask for less sparsity, for quantize {'name': 'auto'} or more clusters, or for more epochs at a smaller "
+    "training.learning_rate; if the data are few, leave the training out."
 )
 _NAMED_TENSORS = 5
 
