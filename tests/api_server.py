@@ -60,7 +60,7 @@ class ApiServer:
                 return httpx2.get(f"{self.url}/livez", timeout=30.0, trust_env=False).status_code == 200
             return False
 
-        until(answers, what="the API")
+        until(answers, 180.0, "the API")
 
     def kill(self) -> None:
         """End the process at once."""

@@ -151,7 +151,7 @@ class Service:
         quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
         command = (sys.executable, "-P", "-m", "celery", "-A", "worker.celery_app", "worker", "-n", f"{name}@%h")
         process = self._start((*command, *quiet), "worker.log")
-        until(lambda: self._worker_row(process.pid) or not process.alive, what="the worker's row")
+        until(lambda: self._worker_row(process.pid) or not process.alive, 180.0, "the worker's row")
         assert process.alive, process.log.read_text()
         return process
 
