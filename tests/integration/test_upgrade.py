@@ -23,7 +23,7 @@ from tests.api_server import ApiServer
 from tests.integration.first_release import JOBS, write_first_release
 from tests.processes import Service
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1200)
 
 _QUICK = {"reap_seconds": 0.2, "lease_seconds": 5.0, "threads": 1}
 
@@ -57,7 +57,7 @@ def test_a_service_goes_on_with_the_data_of_the_first_release(settings: Settings
         host.start_valkey()
         host.start_worker()
         with Client(api.url) as client:
-            ended = {name: client.wait(job_id, timeout=200)["status"] for name, job_id in JOBS.items()}
+            ended = {name: client.wait(job_id, timeout=600)["status"] for name, job_id in JOBS.items()}
             assert ended == {
                 **dict.fromkeys(["succeeded", "trained", "running", "queued"], "succeeded"),
                 **dict.fromkeys(["cancelling", "cancelled"], "cancelled"),
@@ -99,7 +99,7 @@ def _check_reuse(client: Client) -> None:
     job = client.job(JOBS["succeeded"])
     tensors = client.tensors(job["spec"]["checkpoint"])
     assert [row["name"] for row in tensors] == ["body.bias", "body.weight"]
-    again = client.retry(job["id"]).wait(timeout=200)
+    again = client.retry(job["id"]).wait(timeout=600)
     assert again["status"] == "succeeded"
     assert client.datasets()[0]["splits"]["train"] == 40
     client.delete_job(again["id"])
