@@ -15,6 +15,7 @@ state, message, partial upload or scratch file is left.
 from __future__ import annotations
 
 import argparse
+import math
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=6)
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1200, help="the run has failed when it takes longer")
+    parser.add_argument("--submit-seconds", type=float, default=math.inf, help="then no more jobs are submitted")
     parser.add_argument("--logs", type=Path, help="folder to which the logs of all processes are copied")
     parser.add_argument("--write", action="store_true", help="write a section of docs/results/service.md")
     given = vars(parser.parse_args())
@@ -44,7 +46,8 @@ def main() -> None:
 
 def section(options: Options, result: Result) -> str:
     """The section of the page."""
-    command = f"python -m benchmarks.chaos --jobs {options.jobs} --seed {options.seed} --write"
+    limit = "" if math.isinf(options.submit_seconds) else f" --submit-seconds {options.submit_seconds:.0f}"
+    command = f"python -m benchmarks.chaos --jobs {options.jobs} --seed {options.seed}{limit} --write"
     deaths = [[name, str(count)] for name, count in sorted(result.deaths.items())]
     answers = [[name, str(count)] for name, count in sorted(result.record.answers.items())]
     parts = [
@@ -61,7 +64,10 @@ def section(options: Options, result: Result) -> str:
 def _sentences(options: Options, result: Result) -> Iterator[str]:
     record, uploads = result.record, result.record.uploads
     ended = ", ".join(f"{count} {status}" for status, count in sorted(Counter(record.ended.values()).items()))
-    yield f"{options.jobs} jobs ended within {result.seconds:.0f} s, each once, in {result.attempts} attempts: {ended}."
+    if len(record.ended) < options.jobs:
+        yield f"After {options.submit_seconds:.0f} s the clients submitted no more of the {options.jobs} jobs."
+    yield f"{len(record.ended)} jobs ended within {result.seconds:.0f} s, each once, in {result.attempts} attempts:"
+    yield f"{ended}."
     yield f"{record.bundles} bundles were downloaded and verified; {len(record.digests)} different jobs were repeated,"
     yield f"and gave the same bytes each time. {len(record.checkpoints)} checkpoints, {uploads.acknowledged:,} bytes,"
     yield f"were uploaded, over {uploads.cuts} connections that the clients broke off. The sweep found {result.swept}"

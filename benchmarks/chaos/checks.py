@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,19 +20,19 @@ from app.core.db.tables import events, jobs, outbox, uploads
 from app.core.states import FINAL
 from benchmarks.chaos.clients import Record
 from benchmarks.chaos.deployment import Deployment
-from benchmarks.chaos.plan import PlannedJob, checkpoint
+from benchmarks.chaos.plan import checkpoint
 from worker.maintain.retention import Retention
 from worker.state import open_states
 
 
-def check_jobs(database: Database, record: Record, planned: Sequence[PlannedJob]) -> None:
+def check_jobs(database: Database, record: Record) -> None:
     """Every accepted job is there once, has ended once, and equal jobs have given equal bytes."""
     with database.read() as connection:
         rows = {row.id: row for row in connection.execute(select(jobs.c.id, jobs.c.status, jobs.c.lease_until))}
         query = select(events.c.job_id, events.c.data).where(events.c.type == "status")
         ends = Counter(row.job_id for row in connection.execute(query) if row.data["status"] in FINAL)
     assert set(rows) == set(record.accepted.values()), "the jobs in the database are not those that were accepted"
-    assert len(rows) == len(planned) == len(record.ended)
+    assert len(rows) == len(record.accepted) == len(record.ended)
     assert all(row.status in FINAL and row.lease_until is None for row in rows.values()), "a job or a lease is left"
     assert dict(ends) == dict.fromkeys(rows, 1), "a job has not ended exactly once"
     different = {content: digests for content, digests in record.digests.items() if len(digests) != 1}

@@ -6,6 +6,7 @@ import hashlib
 import io
 import queue
 import threading
+import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -51,9 +52,11 @@ class Clients:
         jobs: the plan.
         seed: decides what each client does.
         count: number of clients.
+        seconds: after so long they submit no more jobs, and only wait for those that they have submitted.
     """
 
-    def __init__(self, urls: Sequence[str], jobs: Sequence[PlannedJob], seed: int, count: int) -> None:
+    def __init__(self, urls: Sequence[str], jobs: Sequence[PlannedJob], seed: int, count: int, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
         self.record = Record()
         self._urls = urls
         self._seed = seed
@@ -76,6 +79,12 @@ class Clients:
             raise self._errors[0]
         return not any(thread.is_alive() for thread in self._threads)
 
+    @property
+    def jobs_left(self) -> int:
+        """How many jobs have not ended: those that were accepted, and those that will be submitted."""
+        waiting = self._jobs.qsize() if time.monotonic() < self._deadline else 0
+        return waiting + len(self.record.accepted) - len(self.record.ended)
+
     def _run(self, number: int) -> None:
         seen: Counter[str] = Counter()
         counts = UploadCounts()
@@ -97,7 +106,7 @@ class Clients:
 
     def _next_jobs(self) -> list[PlannedJob]:
         batch: list[PlannedJob] = []
-        while len(batch) < _AT_ONCE:
+        while len(batch) < _AT_ONCE and time.monotonic() < self._deadline:
             try:
                 batch.append(self._jobs.get_nowait())
             except queue.Empty:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections import Counter
@@ -23,9 +24,14 @@ _CALM = 0.05  # share of the jobs, the last ones, that nothing disturbs: they wo
 
 @dataclass(frozen=True)
 class Options:
-    """How large a run is: number of jobs, clients and workers, the seed, and the longest time in seconds.
+    """How large a run is.
 
-    The logs of all processes are copied to ``logs``.
+    Attributes:
+        jobs, clients, workers: numbers of them.
+        seed: decides what is done and what dies.
+        seconds: the run has failed when it takes longer.
+        submit_seconds: after so long no more jobs are submitted.
+        logs: folder to which the logs of all processes are copied.
     """
 
     jobs: int
@@ -33,6 +39,7 @@ class Options:
     clients: int
     workers: int
     seconds: float
+    submit_seconds: float = math.inf
     logs: Path | None = None
 
 
@@ -69,16 +76,16 @@ def run(options: Options) -> Result:
 
 def _run(options: Options, service: Deployment) -> Result:
     planned = planned_jobs(options.jobs, options.seed)
-    clients = Clients(service.urls, planned, options.seed, options.clients)
+    clients = Clients(service.urls, planned, options.seed, options.clients, options.submit_seconds)
     disturber = Disturber(service, options.seed, lambda: len(clients.record.ended))
     started = time.monotonic()
     clients.start()
     disturber.start()
     try:
         while not clients.done():
-            ended = len(clients.record.ended)
-            assert time.monotonic() < started + options.seconds, f"{ended} of {options.jobs} jobs have ended"
-            if options.jobs - ended <= max(options.jobs * _CALM, 3):
+            left = clients.jobs_left
+            assert time.monotonic() < started + options.seconds, f"{left} of {options.jobs} jobs have not ended"
+            if left <= max(options.jobs * _CALM, 3):
                 disturber.request_stop()
             time.sleep(0.2)
     finally:
@@ -87,7 +94,7 @@ def _run(options: Options, service: Deployment) -> Result:
     service.until_ready()
     database = Database(service.settings.database)
     try:
-        check_jobs(database, clients.record, planned)
+        check_jobs(database, clients.record)
         check_checkpoints(clients.record, service.urls[0])
         swept = check_store(service, database)
         slow = service.end()
