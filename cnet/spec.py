@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, PlainValidator, ValidationError, field_serializer, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
+from cnet.calibrate.config import Calibrate
 from cnet.coding import ENCODERS, Encoder
 from cnet.documents import UserDocument
 from cnet.errors import SpecError
 from cnet.methods import METHODS, Method
 from cnet.models import ARCHITECTURES, Architecture
-from cnet.parts.capabilities import reason_for_data
+from cnet.parts.capabilities import Calibratable, reason_for_data
 from cnet.parts.registry import OneOf
 from cnet.parts.validation import issues_of, part_fields
 from cnet.prune import PRUNERS, Gradual, Pruner
@@ -21,7 +22,8 @@ from cnet.target import Target as Target
 from cnet.training.config import Baseline, Recover, Training
 from cnet.training.config import Preprocess as Preprocess
 from cnet.training.resources import Resources
-from cnet.training.tasks import TASKS, Task
+from cnet.training.tasks.program_architecture import DEFAULT_TASK as DEFAULT_TASK
+from cnet.training.tasks.program_architecture import ProgramArchitecture as ProgramArchitecture
 from cnet.transform import TRANSFORMS, Transform
 from cnet.weights import Selection
 
@@ -33,11 +35,11 @@ DEFAULT_PARTS = {"method": "cnet", "prune": "magnitude", "quantize": "kmeans", "
 DEFAULT_QUANTIZER_ALONE = "auto"
 """The quantizer of a job without a data set, in which no training can make up for damage."""
 
-DEFAULT_QUALITY = "safe"
-"""The quality of that quantizer."""
+DEFAULT_QUANTIZER_CALIBRATED = "calibrated"
+"""The quantizer of a job with calibration inputs."""
 
-DEFAULT_TASK = "classification"
-"""The task of a program where the job names none."""
+DEFAULT_QUALITY = "safe"
+"""The quality of these two quantizers."""
 
 DEFAULT_VALIDATION = 0.1
 """Share of the training data on which a job makes its choices, where its specification says nothing."""
@@ -59,38 +61,6 @@ class Compressible(UserDocument):
     def selection(self) -> Selection:
         """The same patterns as the library's value type."""
         return Selection(self.include, self.exclude)
-
-
-def _checked_output(value: Any) -> int | str | None:
-    """The number or name of an output. Raises ValueError."""
-    if value is None or (type(value) is int and 0 <= value < 2**31) or (type(value) is str and value):
-        return value
-    raise ValueError("Input should be a number from 0, or the name of an output")
-
-
-OutputChoice = Annotated[int | str | None, PlainValidator(_checked_output, json_schema_input_type=int | str | None)]
-
-
-class ProgramArchitecture(UserDocument):
-    """A network of the user's own: a program, and what it is trained for."""
-
-    model_config = ConfigDict(defer_build=True)  # as of ``JobSpec``
-
-    program: str = Field(min_length=1, max_length=4096, description="Id of the program.")
-    task: Annotated[Task, OneOf(TASKS, bare_names=True)] = Field(
-        default_factory=lambda: TASKS.create(DEFAULT_TASK),
-        description="What the network learns from the data set, and is judged by: the name of one of `tasks` in the "
-        f"catalogue, or an object with its name and parameters. Default: {DEFAULT_TASK}.",
-    )
-    output: OutputChoice = Field(
-        default=None,
-        description="Number of the output that is used, from 0, or its name; null: the only one that fits the task.",
-    )
-
-    @field_serializer("task")
-    def _plain_task(self, task: Task) -> str | dict[str, Any]:
-        """The bare name of a task with default parameters, else the object."""
-        return task.name if task == TASKS.create(task.name) else task.model_dump(mode="json", by_alias=True)
 
 
 class JobSpec(UserDocument):
@@ -127,8 +97,13 @@ class JobSpec(UserDocument):
         "choice of the job is made; test data only report. 0: choices are made on test data. Default: "
         f"{DEFAULT_VALIDATION}.",
     )
+    calibrate: Calibrate | None = Field(
+        default=None,
+        description="Unlabelled inputs by which the weights are quantized, as the last stage of the job; null: none.",
+    )
     preprocess: Preprocess | None = Field(
-        default=None, description="Scaling of the inputs of the data set; null: only uint8 is divided by 255."
+        default=None,
+        description="Scaling of the inputs of the data set and of the calibration; null: only uint8 is divided by 255.",
     )
     compressible: Compressible | None = Field(
         default=None, description="Tensors to compress; null: all floating-point tensors of two dimensions or more."
@@ -198,9 +173,29 @@ class JobSpec(UserDocument):
                 "train a baseline from scratch."
             )
         if self.program is None and self.architecture is not None and self.dataset is None:
-            raise ValueError("an architecture needs a dataset. Give one, or leave the architecture out.")
+            if self.calibrate is None:
+                raise ValueError(
+                    "an architecture needs a dataset, or inputs in calibrate. Give one, or leave the architecture out."
+                )
+            if self.checkpoint is None:
+                raise ValueError("an architecture that is not trained needs weights. Give a checkpoint, or a dataset.")
         if self.checkpoint is not None and self.baseline is not None:
             raise ValueError("baseline is the training from scratch. Leave it out where a checkpoint is given.")
+        return self
+
+    @model_validator(mode="after")
+    def _check_calibration(self) -> Self:
+        """Check that calibration, network and quantizer go together."""
+        if self.calibrate is None:
+            if isinstance(self.quantize, Calibratable):
+                raise ValueError(
+                    "quantize: it needs inputs in calibrate. Give {'inputs': ...}, or take the quantizer auto."
+                )
+            return self
+        if self.architecture is None:
+            raise ValueError("calibrate needs the network. Name a program, or the architecture of the checkpoint.")
+        if self.calibrate.inputs is None and not self.trains:
+            raise ValueError("calibrate.inputs: a job without a dataset has no inputs of its own. Name a data set.")
         return self
 
     @model_validator(mode="after")
@@ -208,7 +203,8 @@ class JobSpec(UserDocument):
         """Check that a job without a data set asks for nothing that needs one."""
         if self.trains:
             return self
-        unused = [n for n in ("training", "baseline", "recover", "preprocess", "validation") if getattr(self, n)]
+        scaling = () if self.calibrate is not None else ("preprocess",)
+        unused = [n for n in ("training", "baseline", "recover", *scaling, "validation") if getattr(self, n)]
         if unused:
             raise ValueError(f"without a dataset nothing is trained. Leave out {', '.join(unused)}.")
         for field in part_fields(JobSpec):
@@ -219,10 +215,10 @@ class JobSpec(UserDocument):
             raise ValueError(
                 "target.max_accuracy_drop needs a dataset to measure accuracy on. Give one, or take another target."
             )
-        if self.target is not None and self.target.compares_outputs:
+        if self.target is not None and self.target.compares_outputs and self.calibrate is None:
             raise ValueError(
                 "target: max_kl and min_agreement need inputs to compare outputs on. Give an architecture or a program "
-                "and a dataset, or take min_snr, which needs none."
+                "and inputs in calibrate or a dataset, or take min_snr, which needs none."
             )
         return self
 
@@ -276,6 +272,8 @@ class JobSpec(UserDocument):
 
     def _default_quantizer(self) -> Quantizer:
         """The quantizer of a job that names none."""
+        if self.calibrate is not None:
+            return QUANTIZERS.create(DEFAULT_QUANTIZER_CALIBRATED, quality=DEFAULT_QUALITY)
         if self.trains:
             return QUANTIZERS.create(DEFAULT_PARTS["quantize"])
         return QUANTIZERS.create(DEFAULT_QUANTIZER_ALONE, quality=DEFAULT_QUALITY)

@@ -18,6 +18,7 @@ from app.commands.options import (
     Clusters,
     Dataset,
     Encoder,
+    Inputs,
     MaxAccuracyDrop,
     MaxBytes,
     MaxKl,
@@ -54,6 +55,7 @@ class SpecOptions:
     min_agreement: MinAgreement = None
     min_snr: MinSnr = None
     quality: Quality = None
+    inputs: Inputs = None
     assignments: Assignments = None
 
     def document(self, checkpoint: str | None = None, base: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -109,6 +111,8 @@ class SpecOptions:
             document["prune"] = {**_part_or_default(document, "prune"), "sparsity": list(self.sparsity)}
         if self.clusters:
             document["quantize"] = {**_part_or_default(document, "quantize"), "clusters": list(self.clusters)}
+        if self.inputs is not None:
+            document["calibrate"] = {**_part(document, "calibrate"), "inputs": self.inputs}
         self._add_quality(document)
         for slot in ("encode", "method", "architecture"):
             name = getattr(self, slot)
@@ -135,7 +139,7 @@ class SpecOptions:
                 "a quality is that of a quantizer without clusters, but --clusters is given. Leave one of them out.",
                 param_hint="--quality",
             )
-        _name_part(document, "quantize", "auto")
+        _name_part(document, "quantize", "calibrated" if _part(document, "calibrate") else "auto")
         document["quantize"]["quality"] = self.quality
 
 

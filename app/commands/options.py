@@ -95,12 +95,22 @@ MinSnr = Annotated[
         help="Select the smallest bundle with this signal-to-noise ratio of the weights; searched; needs no inputs.",
     ),
 ]
+Inputs = Annotated[
+    str | None,
+    typer.Option(
+        "--inputs",
+        metavar="FILE|ID",
+        help="Unlabelled inputs by which the weights are quantized; needs --program or --architecture. On a server "
+        "also the id of a data set, ds_...",
+    ),
+]
 Quality = Annotated[
     str | None,
     typer.Option(
         "--quality",
         metavar="NAME",
-        help="How much the network may change: lossless, safe, small or smallest (quantizer auto).",
+        help="How much the network may change: lossless, safe, small or smallest (quantizer auto; with --inputs the "
+        "quantizer calibrated, without lossless).",
     ),
 ]
 WeightsKey = Annotated[

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -13,30 +12,29 @@ import torch
 from torch import Tensor
 
 from cnet import dtypes
-from cnet.calibrate.config import Calibrate
+from cnet.calibrate.config import few_samples
 from cnet.calibrate.layer_quantizer import LayerQuantizer, Sensitivity
+from cnet.calibrate.network import NetworkOnInputs, OnFraction
 from cnet.calibrate.observation import Observation, observe
-from cnet.calibrate.samples import FEW_SAMPLES, draw, in_batches, in_halves, on_device
+from cnet.calibrate.samples import in_batches, in_halves
 from cnet.calibrate.sensitivity import mean_fisher
-from cnet.calibrate.sequence import quantize_in_sequence
+from cnet.calibrate.sequence import LayerInputs, quantize_in_sequence
 from cnet.coding.uniform_grid import label_integers
-from cnet.data import Split
-from cnet.observer import Observer, check_stop
+from cnet.observer import check_stop
 from cnet.reconstruction import Scales, tensor_sizes
 from cnet.symbols import Symbols
-from cnet.training.config import Preprocess
-from cnet.training.device import choose_device, deterministic_numerics, report_out_of_memory
-from cnet.training.device_splits import DeviceSplit
-from cnet.training.networks.builder import NetworkBuilder
+from cnet.training.device import deterministic_numerics, report_out_of_memory
 from cnet.training.networks.loaded import LoadedNetwork
-from cnet.training.tasks import Task
-from cnet.training.tasks.task import comparison_scores, comparison_totals
 from cnet.weights import Weights
 
 Mask = npt.NDArray[np.bool_]
 Sensitivities = Mapping[str, Sensitivity]
 
 _FISHER_SAMPLES = 128
+
+
+def _ignore_fraction(fraction: float) -> None:
+    del fraction
 
 
 @dataclass(frozen=True)
@@ -55,39 +53,23 @@ class Quantizing:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(NetworkOnInputs):
     """Quantizes the weights of one network by unlabelled inputs. Nothing is trained.
 
     The same network, inputs and settings give the same bytes on one kind of machine with the same number of threads.
-
-    Attributes:
-        network: builds the network.
-        task: tells what a change of the outputs means.
-        inputs: some inputs, without targets.
-        settings: how many of them to use.
-        preprocess: scaling of the inputs.
-        observer: asked again and again whether to stop.
-        device: ``auto``, ``cpu`` or ``cuda``.
     """
-
-    network: NetworkBuilder
-    task: Task
-    inputs: Split
-    settings: Calibrate
-    observer: Observer
-    preprocess: Preprocess | None = None
-    device: str = "auto"
 
     def warnings(self) -> tuple[str, ...]:
         """Sentences about the inputs that a person should read. Raises DatasetError where they cannot be used."""
-        count = len(draw(self.inputs, self.settings))
-        if count >= FEW_SAMPLES:
-            return ()
-        few = f"calibrate.inputs: {count} samples are few, and what is found on them may not hold for others. "
-        return (few + f"Give {FEW_SAMPLES} or more, from different sources.",)
+        few = few_samples(len(self.split))
+        return () if few is None else (few,)
 
-    def sensitivities(self, weights: Weights) -> dict[str, Sensitivity]:
+    def sensitivities(self, weights: Weights, on_fraction: OnFraction = _ignore_fraction) -> dict[str, Sensitivity]:
         """How sensitive the outputs are to each compressible tensor, by name; for all points of a network.
+
+        Args:
+            weights: of the network.
+            on_fraction: told after each sample the done part, 0..1.
 
         Raises:
             DatasetError: (``wrong_input_shape``) the inputs are not those of the network; both shapes are stated;
@@ -97,19 +79,24 @@ class Calibration:
             StoppedError: the observer asks to stop.
         """
         with deterministic_numerics(), report_out_of_memory():
-            loaded = self._load(weights)
+            loaded = self.load(weights)
             tensors = _tensors(loaded, weights)
             observation = self._observe(loaded, weights)
             if observation.dead:
                 self.observer.log(
                     f"warning: calibrate: all inputs of {', '.join(observation.dead)} are 0 on the calibration inputs"
                 )
-            singles = in_batches(self._split, 1)[:_FISHER_SAMPLES]
-            fisher = mean_fisher(loaded.module, tensors, singles, self.task, self.observer)
+            singles = in_batches(self.split, 1)[:_FISHER_SAMPLES]
+            fisher = mean_fisher(loaded.module, tensors, singles, self.task, self.observer, on_fraction)
             return {name: Sensitivity(fisher[name], observation.powers.get(name, 0.0)) for name in tensors}
 
     def quantize(
-        self, weights: Weights, keep: Mask, quantizing: Quantizing, sensitivities: Sensitivities
+        self,
+        weights: Weights,
+        keep: Mask,
+        quantizing: Quantizing,
+        sensitivities: Sensitivities,
+        on_fraction: OnFraction = _ignore_fraction,
     ) -> tuple[Weights, Symbols]:
         """Labels of all compressible tensors, and the weights with corrected biases and running means.
 
@@ -118,55 +105,40 @@ class Calibration:
             keep: which of w_net may be other than zero: bool, shape (n,).
             quantizing: how fine.
             sensitivities: of the same weights, before or after pruning.
+            on_fraction: told after each layer the done part, 0..1.
 
         Raises: as ``sensitivities``.
         """
         with deterministic_numerics(), report_out_of_memory():
-            loaded = self._load(weights)
+            loaded = self.load(weights)
             tensors = _tensors(loaded, weights)
-            samples = in_halves(self._split, torch.cat(self._observe(loaded, weights).outputs))
+            samples = in_halves(self.split, torch.cat(self._observe(loaded, weights).outputs))
             layers = self._layer_quantizer(weights, keep, quantizing, sensitivities)
+
+            def quantize(name: str, layer: LayerInputs) -> Tensor:
+                check_stop(self.observer)
+                made = layers(name, layer)
+                on_fraction(len(layers.labels) / len(tensors))
+                return made
+
             names = {id(tensor): name for name, tensor in loaded.module.state_dict(keep_vars=True).items()}
-            passed = quantize_in_sequence(loaded.module, names, samples, layers, correct=quantizing.correct)
+            passed = quantize_in_sequence(loaded.module, names, samples, quantize, correct=quantizing.correct)
             for name, tensor in tensors.items():
                 if name not in layers.labels:
                     layers.without_inputs(name, tensor.detach())
             symbols = _symbols(layers, weights)
             return self._corrected(weights, symbols, passed.corrections, loaded), symbols
 
-    def compare(self, original: Weights, decoded: Weights) -> dict[str, float]:
-        """``kl`` (nats) and ``agreement`` (percent) of the outputs of two networks on the calibration inputs."""
-        with deterministic_numerics(), report_out_of_memory():
-            loaded = self._load(original)
-            before = self._outputs(loaded, original)
-            return _compared(before, self._outputs(loaded, decoded))
-
-    @cached_property
-    def _split(self) -> DeviceSplit:
-        drawn = draw(self.inputs, self.settings)
-        return on_device(drawn, self.network, self.preprocess, choose_device(self.device))
-
-    def _load(self, weights: Weights) -> LoadedNetwork:
-        loaded = LoadedNetwork(self.network, weights, choose_device(self.device))
-        loaded.module.eval()
-        return loaded
-
     def _observe(self, loaded: LoadedNetwork, weights: Weights) -> Observation:
         check_stop(self.observer)
         names = {id(tensor): name for name, tensor in _tensors(loaded, weights).items()}
-        return observe(loaded.module, names, in_batches(self._split))
-
-    def _outputs(self, loaded: LoadedNetwork, weights: Weights) -> Tensor:
-        check_stop(self.observer)
-        loaded.load(weights)
-        with torch.no_grad():
-            return torch.cat([loaded.module(*batch).float() for batch in in_batches(self._split)])
+        return observe(loaded.module, names, in_batches(self.split))
 
     def _layer_quantizer(
         self, weights: Weights, keep: Mask, quantizing: Quantizing, sensitivities: Sensitivities
     ) -> LayerQuantizer:
         shapes = {name: weights[name].shape for name in weights.compressible}
-        device = self._split.device
+        device = self.split.device
         kept = {
             name: torch.from_numpy(np.ascontiguousarray(keep[part])).to(device).reshape(shapes[name])
             for name, part in weights.slices()
@@ -190,9 +162,9 @@ class Calibration:
         if not arrays:
             return weights
         corrected = weights.with_arrays(arrays)
-        before = self._outputs(loaded, weights)
+        before = self.outputs(loaded, weights)
         found = [
-            _compared(before, self._outputs(loaded, each.with_vector(symbols.vector())))["kl"]
+            float(self.task.soft_loss(self.outputs(loaded, each.with_vector(symbols.vector())), before, 1.0))
             for each in (weights, corrected)
         ]
         return corrected if found[1] < found[0] else weights
@@ -211,8 +183,3 @@ def _symbols(layers: LayerQuantizer, weights: Weights) -> Symbols:
     labels, used = label_integers(multiples[multiples != 0])
     scales = Scales(np.array(steps, dtype), tensor_sizes(shapes)) if steps else None
     return Symbols(multiples != 0, labels, used.astype(dtype), scales)
-
-
-def _compared(before: Tensor, after: Tensor) -> dict[str, float]:
-    totals = {name: float(total) for name, total in comparison_totals(after, before).items()}
-    return comparison_scores(totals, len(before))

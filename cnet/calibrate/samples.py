@@ -23,9 +23,6 @@ from cnet.training.networks.builder import NetworkBuilder
 
 Batch = tuple[Tensor, ...]
 
-FEW_SAMPLES = 8
-"""With fewer samples a calibration says little."""
-
 _BATCH = 32
 _SEED = 0
 

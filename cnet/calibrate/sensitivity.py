@@ -8,7 +8,7 @@ network's own prediction; it needs no labels (Martens, New insights and perspect
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +23,12 @@ _SEED = 0
 
 
 def mean_fisher(
-    module: nn.Module, weights: Mapping[str, Tensor], samples: Sequence[Batch], task: Task, observer: Observer
+    module: nn.Module,
+    weights: Mapping[str, Tensor],
+    samples: Sequence[Batch],
+    task: Task,
+    observer: Observer,
+    on_fraction: Callable[[float], None],
 ) -> dict[str, float]:
     """The mean over each tensor of the diagonal of the Fisher information of one sample, by name.
 
@@ -33,6 +38,7 @@ def mean_fisher(
         samples: inputs of one sample each: tensors of shape (1, ...).
         task: draws labels from outputs.
         observer: asked before each sample whether to stop.
+        on_fraction: told after each sample the done part, 0..1.
 
     Raises:
         TrainingError: (``not_finite``) an output is infinite or NaN.
@@ -41,7 +47,7 @@ def mean_fisher(
     generator = torch.Generator().manual_seed(_SEED)
     trained = {name: weight for name, weight in weights.items() if weight.requires_grad}
     totals = dict.fromkeys(weights, 0.0)
-    for sample in samples if trained else ():
+    for number, sample in enumerate(samples if trained else ()):
         check_stop(observer)
         outputs = module(*sample).float()
         if not outputs.isfinite().all():
@@ -51,4 +57,5 @@ def mean_fisher(
         for name, gradient in zip(trained, gradients, strict=True):
             if gradient is not None:  # a program may have weights that no output depends on
                 totals[name] += float(gradient.double().square().mean())
+        on_fraction((number + 1) / len(samples))
     return {name: total / max(len(samples), 1) for name, total in totals.items()}

@@ -74,11 +74,13 @@ class SearchConditions:
         context_rates: whether the job's encoder spends on each label the bits that ``cnet.coding.rates`` predicts.
         trains_centroids: whether the job trains the centroids after quantizing.
         trains: whether the job has a data set to train on.
+        calibrates: whether the job has calibration inputs.
     """
 
     context_rates: bool
     trains_centroids: bool
     trains: bool = True
+    calibrates: bool = False
 
 
 @runtime_checkable
@@ -88,6 +90,19 @@ class SearchedByDefault(Protocol):
     @classmethod
     def for_search(cls, conditions: SearchConditions) -> Self | None:
         """The settings to search from, with a field of ``search_grid`` left unset; None: do not try this quantizer."""
+
+
+@runtime_checkable
+class Calibratable(Protocol):
+    """A quantizer whose labels are chosen by what their errors do to the network's outputs on calibration inputs."""
+
+    @property
+    def expected_divergence(self) -> float:
+        """Divergence of the outputs from those of the original network that is asked for, in nats."""
+
+    @property
+    def mu(self) -> float:
+        """Price of a bit relative to the slope of error against bits at many bits a weight."""
 
 
 @runtime_checkable

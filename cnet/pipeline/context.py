@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cnet.observer import check_stop
+from cnet.pipeline.calibrated_network import CalibratedNetwork
 from cnet.pipeline.inputs import RunObserver
 from cnet.pipeline.network import TrainableNetwork
 from cnet.pipeline.plan import CompressionPlan
@@ -24,6 +25,7 @@ class RunContext:
         checkpoint: the weights to compress; None where a baseline is trained from scratch.
         plan: the parts of the job, with all defaults filled in.
         network: trains and evaluates; None without a data set.
+        calibrated: quantizes by calibration inputs; None where the job has none.
         costs: the expected cost of each step.
         observer: receives every event, and is asked whether to stop.
         folder: where results, and the state of what is under way, are saved.
@@ -35,6 +37,7 @@ class RunContext:
     checkpoint: Weights | None
     plan: CompressionPlan
     network: TrainableNetwork | None
+    calibrated: CalibratedNetwork | None
     costs: StepCosts
     observer: RunObserver
     folder: RunFolder

@@ -28,6 +28,8 @@ def spec_document(spec: JobSpec) -> dict[str, Any]:
     document = {key: value for key, value in resolved_document(spec).items() if key not in _NOT_IN_BUNDLES}
     if spec.dataset not in DATASETS.names():
         document.pop("dataset", None)
+    if spec.calibrate is not None and spec.calibrate.inputs not in DATASETS.names():
+        document["calibrate"] = {name: value for name, value in document["calibrate"].items() if name != "inputs"}
     return document
 
 
@@ -49,9 +51,13 @@ def dataset_digest(dataset: Dataset) -> str:
     return hashlib.sha256(_json([names, splits, arrays.digest(values)])).hexdigest()
 
 
-def run_key(spec: JobSpec, weights: str | None, dataset: str | None) -> str:
-    """SHA-256, hex, of everything that decides the results of a run. ``weights`` and ``dataset`` are digests, hex."""
-    return hashlib.sha256(_json([STATE_VERSION, spec_document(spec), weights, dataset])).hexdigest()
+def run_key(spec: JobSpec, weights: str | None, dataset: str | None, calibration: str | None = None) -> str:
+    """SHA-256, hex, of everything that decides the results of a run.
+
+    ``weights``, ``dataset`` and ``calibration`` are digests, hex.
+    """
+    inputs = [weights, dataset] if calibration is None else [weights, dataset, calibration]
+    return hashlib.sha256(_json([STATE_VERSION, spec_document(spec), *inputs])).hexdigest()
 
 
 def _json(value: Any) -> bytes:

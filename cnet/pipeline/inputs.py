@@ -66,6 +66,8 @@ class Inputs:
             set; None: where the network is large and the job allows it.
         streaming_sizes: what counts as large, and how much is read at once.
         program: the network of a job that names a program as its architecture; None otherwise.
+        calibration: the data set that ``calibrate.inputs`` names, or the job's own where it names none; None where the
+            job does not calibrate.
     """
 
     weights: Weights | None
@@ -74,6 +76,7 @@ class Inputs:
     streaming: bool | None = None
     streaming_sizes: StreamingSizes = StreamingSizes()
     program: StoredProgram | None = None
+    calibration: Dataset | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from cnet.training.config import Training
+    from cnet.training.networks.builder import NetworkBuilder
     from cnet.training.rate_trial import RateTrial
     from cnet.training.trainer import Trainer
 
@@ -230,6 +232,40 @@ def evaluate(network: TrainableNetwork | None, weights: Weights, original: Weigh
     return network.evaluate(weights, original) if network else None
 
 
+@contextmanager
+def needs_torch(what: str) -> Iterator[None]:
+    """A block that imports PyTorch. Raises TrainingError (``torch_missing``) where it is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise TrainingError(
+            f"{what}: PyTorch is not installed. Install it with: pip install 'cnet[train]'.", code="torch_missing"
+        ) from error
+
+
+def builder_of(
+    choice: Architecture | ProgramArchitecture, dataset: Dataset, program: StoredProgram | None, device: str
+) -> NetworkBuilder:
+    """What builds the network of a job for the inputs of a data set. Imports PyTorch.
+
+    Args:
+        choice: the architecture that the job names.
+        dataset: its inputs; of a data set without labels a built-in architecture has the classes of its checkpoint.
+        program: of a user's own network.
+        device: ``auto``, ``cpu`` or ``cuda``.
+    """
+    from cnet.training.device import choose_device
+    from cnet.training.networks.architectures import ArchitectureBuilder
+    from cnet.training.programs.builder import ProgramBuilder
+
+    if not isinstance(choice, ProgramArchitecture) or program is None:
+        classes = dataset.classes if dataset.has_labels else 1
+        return ArchitectureBuilder(cast(Architecture, choice), dataset.input_shape, classes)
+    return ProgramBuilder(program, choose_output(program.program.outputs, choice.output), choose_device(device))
+
+
 def _trainer(
     plan: TrainingPlan,
     dataset: Dataset,
@@ -238,21 +274,10 @@ def _trainer(
     observer: Observer,
     program: StoredProgram | None,
 ) -> Trainer:
-    try:
-        from cnet.training.device import choose_device
-        from cnet.training.networks.architectures import ArchitectureBuilder
-        from cnet.training.programs.builder import ProgramBuilder
+    with needs_torch("training"):
         from cnet.training.trainer import Trainer
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        raise TrainingError(
-            "training: PyTorch is not installed. Install it with: pip install 'cnet[train]'.", code="torch_missing"
-        ) from error
     choice = plan.architecture
-    if not isinstance(choice, ProgramArchitecture) or program is None:
-        architecture = ArchitectureBuilder.for_dataset(cast(Architecture, choice), dataset)
-        return Trainer(architecture, dataset, plan.finetune, preprocess, selection, observer)
-    number = choose_output(program.program.outputs, choice.output)
-    network = ProgramBuilder(program, number, choose_device(plan.finetune.device))
+    network = builder_of(choice, dataset, program, plan.finetune.device)
+    if not isinstance(choice, ProgramArchitecture):
+        return Trainer(network, dataset, plan.finetune, preprocess, selection, observer)
     return Trainer(network, dataset, plan.finetune, preprocess, selection, observer, task=choice.task)

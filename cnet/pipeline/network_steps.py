@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.equal_tensors import copy_mask, find_equal_tensors
-from cnet.errors import TrainingError
+from cnet.errors import SpecError, TrainingError
 from cnet.observer import check_stop
 from cnet.parts.capabilities import needs_curvature
 from cnet.pipeline import log_warnings
@@ -157,6 +157,20 @@ class NetworkSteps:
             forecast = Forecast.from_json(record)
         samples = None if context.network is None else context.network.choice_samples
         return SearchInputs(self.baseline, forecast, samples, context.costs.per_sparsity / context.costs.per_point)
+
+    @cached_property
+    def sensitivities(self) -> dict[str, dict[str, float]]:
+        """What a calibration measures once for all points, on the weights before pruning, and recorded."""
+        context = self._context
+        record = context.folder.record("sensitivities")
+        if record is None:
+            if context.calibrated is None:
+                raise SpecError("calibrate: the job has no calibration inputs. Give calibrate.inputs.")
+            with context.phase("calibrate"):
+                told = context.meter.within(context.costs.calibrate)
+                record = context.calibrated.sensitivities(self.finetuned, told)
+            context.folder.set_record("sensitivities", record)
+        return record
 
     def visit(self, sparsity: float) -> None:
         """Note that the next point has this sparsity, and drop saved weights that no later point will ask for."""

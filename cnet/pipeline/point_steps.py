@@ -69,8 +69,8 @@ class PointSteps(ABC, Generic[PrunedT, SymbolsT]):
     def make(self, request: PointRequest, finetuned: Weights) -> Point:
         """Make a point of the network before pruning, step by step."""
         pruned = self.prune(request, finetuned)
-        symbols = self.quantize(request, pruned)
-        weights, symbols = self.train_centroids(request, pruned, symbols)
+        weights, symbols = self.quantize(request, pruned)
+        weights, symbols = self.train_centroids(request, pruned, weights, symbols)
         draft = self.encode(request, weights, symbols)
         network = self.measure(request, pruned, symbols, draft)
         check_finite(network)
@@ -81,11 +81,18 @@ class PointSteps(ABC, Generic[PrunedT, SymbolsT]):
         """Set weights to zero, and train the others where there is a data set."""
 
     @abstractmethod
-    def quantize(self, request: PointRequest, pruned: PrunedT) -> SymbolsT:
-        """Give each weight that is not zero a label, and each label a centroid."""
+    def quantize(self, request: PointRequest, pruned: PrunedT) -> tuple[Weights, SymbolsT]:
+        """Give each weight that is not zero a label, and each label a centroid.
+
+        Returns:
+            the tensors of ``pruned``, of which a calibration may have corrected those that are not compressible, and
+            the symbols.
+        """
 
     @abstractmethod
-    def train_centroids(self, request: PointRequest, pruned: PrunedT, symbols: SymbolsT) -> tuple[Weights, SymbolsT]:
+    def train_centroids(
+        self, request: PointRequest, pruned: PrunedT, weights: Weights, symbols: SymbolsT
+    ) -> tuple[Weights, SymbolsT]:
         """Train the centroids while labels stay, where there is a data set.
 
         Returns:

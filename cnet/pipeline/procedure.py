@@ -27,6 +27,7 @@ from cnet.errors import SpecError
 from cnet.formats.parsing.tensor_values import check_finite
 from cnet.models.programs import StoredProgram
 from cnet.pipeline import log_warnings
+from cnet.pipeline.calibrated_network import CalibratedNetwork
 from cnet.pipeline.context import RunContext
 from cnet.pipeline.digests import dataset_digest, run_key, spec_document, with_program_digest
 from cnet.pipeline.in_memory import InMemorySteps
@@ -118,6 +119,7 @@ def _check_inputs(spec: JobSpec, inputs: Inputs) -> None:
         "checkpoint": (weights, inputs.weights),
         "dataset": (spec.dataset, inputs.dataset),
         "architecture": (spec.program and spec.program.program, inputs.program),
+        "calibrate": (spec.calibrate and "calibrate", inputs.calibration),
     }
     for field, (named, value) in fields.items():
         if (named is None) != (value is None):
@@ -135,15 +137,19 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         for name in checkpoint.compressible:
             check_finite(checkpoint[name])
     dataset = _with_validation(spec, inputs.dataset, observer)
-    spec = with_computed_scaling(spec, dataset, observer)
+    calibration = dataset if uses_own_inputs(spec) else inputs.calibration
+    spec = with_computed_scaling(spec, dataset or calibration, observer)
     source = NetworkSource(inputs.program, checkpoint)
     network = _network(spec, dataset, plan, source, observer)
-    if checkpoint is not None and network is not None:
-        network.check(checkpoint)
+    calibrated = None if calibration is None else CalibratedNetwork(spec, calibration, inputs.program, observer)
+    for part in (network, calibrated):
+        if checkpoint is not None and part is not None:
+            part.check(checkpoint)
     spec = with_program_digest(spec, inputs.program)
     digests = {
         "weights": None if checkpoint is None else checkpoint.digest(),
         "dataset": None if inputs.dataset is None else dataset_digest(inputs.dataset),
+        **({"calibration": dataset_digest(inputs.calibration)} if inputs.calibration is not None else {}),
     }
     folder = RunFolder(inputs.folder, run_key(spec, **digests), plan.selection)
     if folder.resumed:
@@ -153,6 +159,7 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         checkpoint=checkpoint,
         plan=plan,
         network=network,
+        calibrated=calibrated,
         costs=costs,
         observer=observer,
         folder=folder,
@@ -167,6 +174,11 @@ def _selection(selection: Selection, weights: Weights, program: StoredProgram | 
     selection = without_tables(selection, weights.tensors)
     buffers = program.buffers if program else frozenset()
     return replace(selection, tables=selection.tables | buffers)
+
+
+def uses_own_inputs(spec: JobSpec) -> bool:
+    """Whether a job calibrates on the training inputs of its own data set."""
+    return spec.calibrate is not None and spec.trains and spec.calibrate.inputs in (None, spec.dataset)
 
 
 def _with_validation(spec: JobSpec, dataset: Dataset | None, observer: RunObserver) -> Dataset | None:

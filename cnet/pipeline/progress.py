@@ -17,6 +17,7 @@ from cnet.spec import JobSpec
 
 _TRAIN_IMAGE = 3.0
 _PRUNE, _QUANTIZE, _ENCODE = 10.0, 30.0, 50.0
+_FISHER, _LOCKSTEP = 4.0, 12.0  # of each calibration input: once for all points, and for each of them
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class StepCosts:
     prune: float = _PRUNE
     quantize: float = _QUANTIZE
     encode: float = _ENCODE
+    calibrate: float = 0.0
 
     @classmethod
     def of(cls, spec: JobSpec, dataset: Dataset | None) -> StepCosts:
@@ -50,8 +52,10 @@ class StepCosts:
         """The costs of a run of ``spec`` on a data set with so many samples for training and for evaluation."""
         grid, training = CandidateGrid.of(spec), TrainingPlan.of(spec)
         sparsities, points = grid.max_sparsities, grid.max_points
+        samples = 0 if spec.calibrate is None else spec.calibrate.samples
+        calibration = {"quantize": _QUANTIZE + _LOCKSTEP * samples, "calibrate": _FISHER * samples}
         if training is None:
-            return cls(0.0, 0.0, 0.0, 0.0, 0.0, sparsities, points)
+            return cls(0.0, 0.0, 0.0, 0.0, 0.0, sparsities, points, **calibration)
         epoch = _TRAIN_IMAGE * train
         return cls(
             baseline=0.0 if spec.checkpoint else epoch * training.baseline.epochs,
@@ -62,6 +66,7 @@ class StepCosts:
             sparsities=sparsities,
             points=points,
             gradual=epoch * training.gradual.epochs,
+            **calibration,
         )
 
     @property
@@ -77,7 +82,7 @@ class StepCosts:
     @property
     def before_points(self) -> float:
         """Cost of all steps before the first sparsity."""
-        return self.baseline + self.evaluate + self.finetune
+        return self.baseline + self.evaluate + self.finetune + self.calibrate
 
     def until(self, sparsities: int, points: int) -> float:
         """Cost of a run until so many sparsities and points are done."""

@@ -20,9 +20,9 @@ from pydantic import Field
 from cnet.coding.rates import segments_of
 from cnet.coding.uniform_grid import UniformGrid, label_integers
 from cnet.parts.capabilities import SearchConditions
-from cnet.quantize._label_choice import MAX_STEP, LabelChooser
 from cnet.quantize._magnitudes import largest_and_rms
 from cnet.quantize._sensitivity import Sensitive, Singles
+from cnet.quantize.label_search.label_choice import MAX_STEP, LabelChooser
 from cnet.quantize.quantizer import NORMAL_BITS, QUANTIZERS, Codebook, QuantizationEstimate
 from cnet.results.measures import entropy
 from cnet.symbols import Symbols

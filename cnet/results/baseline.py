@@ -120,8 +120,8 @@ class BaselineResult:
 
 
 def task_score(scores: Scores | None) -> TaskScore | None:
-    """The score that networks of the task are compared by; None without scores."""
-    return None if scores is None else compute(TaskScore, scores)
+    """The score that networks of the task are compared by; None where it was not measured."""
+    return None if scores is None or not scores.name else compute(TaskScore, scores)
 
 
 class HasScore(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from cnet.results.histogram import WeightHistogram
 from cnet.results.measures import WeightCounts
@@ -19,7 +19,8 @@ class Scores:
     """How well a network does at its task.
 
     Attributes:
-        name: of the score by which networks of the task are compared.
+        name: of the score by which networks of the task are compared; empty where only differences from the original
+            network were measured.
         unit: of that score.
         higher_is_better: whether a better network has a larger one.
         test: scores by name on the test split.
@@ -31,6 +32,11 @@ class Scores:
     higher_is_better: bool
     test: Mapping[str, float]
     validation: Mapping[str, float] | None
+
+    @classmethod
+    def of_differences(cls, differences: Mapping[str, float]) -> Self:
+        """Differences from the original network, by name, where there is no data set to score a task on."""
+        return cls("", "", True, differences, None)  # noqa: FBT003 - no score is compared
 
     @property
     def value(self) -> float:

@@ -222,7 +222,8 @@ class Point:
         metadata=_point(
             "network",
             "nats",
-            "Mean Kullback-Leibler divergence of the classes from those of the original network, on the test split.",
+            "Mean Kullback-Leibler divergence of the classes from those of the original network, on the test split, or "
+            "without a data set on the inputs that a calibration sets apart.",
             lambda m: test_score(m.network.scores, "kl"),
             noted="measured",
         ),
@@ -232,7 +233,8 @@ class Point:
         metadata=_point(
             "network",
             "percent",
-            "Samples of the test split with the top class of the original network.",
+            "Samples of the test split with the top class of the original network; without a data set, of the inputs "
+            "that a calibration sets apart.",
             lambda m: test_score(m.network.scores, "agreement"),
             noted="measured",
         ),

@@ -194,17 +194,18 @@ def _quantizer_settings(spec: JobSpec, *, searched: bool) -> Iterator[tuple[Quan
 def _quantizers_to_search(spec: JobSpec, default: Quantizer) -> list[Quantizer]:
     """The quantizers that propose themselves for a search of ``spec``: the default one first, then by name.
 
-    Without a data set the default one alone, where it proposes itself: the others have one step size, or one codebook,
-    for all tensors, and the mean squared error by which points would be compared does not show what that does.
+    Without a data set, and with calibration inputs, the default one alone, where it proposes itself: the others have
+    one step size, or one codebook, for all tensors, and the mean squared error does not show what that does.
     """
     resolved = spec.resolved()
     conditions = SearchConditions(
         context_rates=cast(Encoder, resolved.encode).context_rates,
         trains_centroids=resolved.recover is not None and resolved.recover.centroid_epochs > 0,
         trains=spec.trains,
+        calibrates=spec.calibrate is not None,
     )
     own = default.for_search(conditions) if isinstance(default, SearchedByDefault) else None
-    if not spec.trains and isinstance(own, Quantizer):
+    if isinstance(own, Quantizer) and (spec.calibrate is not None or not spec.trains):
         return [own]
     proposals: list[Quantizer | None] = []
     for name in sorted(QUANTIZERS.names(), key=lambda name: (name != default.name, name)):

@@ -25,7 +25,7 @@ PARTS = {
         ),
     ),
     "prune": (PRUNERS, ("lamp", "magnitude", "obd")),
-    "quantize": (QUANTIZERS, ("auto", "binary", "ecsq", "kmeans", "none", "uniform", "universal")),
+    "quantize": (QUANTIZERS, ("auto", "binary", "calibrated", "ecsq", "kmeans", "none", "uniform", "universal")),
     "coding": (ENCODERS, ("compact", "huffman", "npz")),
     "models": (
         ARCHITECTURES,

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sqlalchemy import ColumnElement, Table, Update, delete, select, update
+from sqlalchemy import ColumnElement, Table, Update, delete, or_, select, update
 
 from app.core.blobs import BlobStore
 from app.core.blobs.references import delete_unreferenced, digests_in_use
@@ -35,8 +35,12 @@ SCRATCH_SECONDS = 86400.0
 #: The folder of a job that ended a shorter time ago may still be written to by its supervisor.
 FOLDER_SECONDS = 60.0
 IDEMPOTENCY_SECONDS = 86400.0
-#: The tables of uploaded files, and the column of ``jobs`` that refers to each.
-_REFERENCES = {checkpoints: jobs.c.checkpoint_id, datasets: jobs.c.dataset_id, programs: jobs.c.program_id}
+#: The tables of uploaded files, and the columns of ``jobs`` that refer to each.
+_REFERENCES = {
+    checkpoints: (jobs.c.checkpoint_id,),
+    datasets: (jobs.c.dataset_id, jobs.c.calibration_id),
+    programs: (jobs.c.program_id,),
+}
 
 
 class Retention:
@@ -75,8 +79,9 @@ class Retention:
         """Mark expired objects as deleted, unless they are in use."""
         now = self._clock()
         with self._database.write() as connection:
-            for table, reference in _REFERENCES.items():
-                used = select(jobs.c.id).where(reference == table.c.id, jobs.c.status.in_(ACTIVE)).exists()
+            for table, references in _REFERENCES.items():
+                refers = or_(*(reference == table.c.id for reference in references))
+                used = select(jobs.c.id).where(refers, jobs.c.status.in_(ACTIVE)).exists()
                 connection.execute(_expire(table).where(table.c.expires_at <= now, ~used).values(deleted_at=now))
             ended = jobs.c.status.in_(FINAL)
             connection.execute(_expire(jobs).where(jobs.c.expires_at <= now, ended).values(deleted_at=now))

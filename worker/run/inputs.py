@@ -70,10 +70,17 @@ def load_inputs(job: Job, spec: JobSpec, database: Database, files: BorrowedFile
     if job.program_id is not None:
         program = read_canonical_program(files.of(UploadedFiles.programs(database).get(job.program_id), "program"))
         weights = filled_weights(program, weights) if weights is not None else program.state_dict
-    return Inputs(weights, _dataset(job, spec, database, files), folder, program=program)
+    dataset = _dataset(job.dataset_id, spec.dataset, database, files)
+    calibration: Dataset | None = None
+    if spec.calibrate is not None:
+        named = spec.calibrate.inputs
+        own = named in (None, spec.dataset)
+        calibration = dataset if own else _dataset(job.calibration_id, named, database, files)
+    return Inputs(weights, dataset, folder, program=program, calibration=calibration)
 
 
-def _dataset(job: Job, spec: JobSpec, database: Database, files: BorrowedFiles) -> Dataset | None:
-    if job.dataset_id is not None:
-        return read_dataset(files.of(UploadedFiles.datasets(database).get(job.dataset_id), "data set"))
-    return None if spec.dataset is None else DATASETS.create(spec.dataset).load()
+def _dataset(stored_id: str | None, name: str | None, database: Database, files: BorrowedFiles) -> Dataset | None:
+    """An uploaded data set, or the built-in one of this name; None where neither is named."""
+    if stored_id is not None:
+        return read_dataset(files.of(UploadedFiles.datasets(database).get(stored_id), "data set"))
+    return None if name is None else DATASETS.create(name).load()

@@ -111,7 +111,7 @@ class Runner:
 
 def _device(spec: JobSpec, threads: int) -> str:
     """Name of the device that the job trains on. Sets torch's number of threads, on which sums depend."""
-    if not spec.trains:
+    if not spec.trains and spec.calibrate is None:
         return "cpu"
     import torch
 

@@ -39,8 +39,8 @@ class DatasetFacts:
     samples: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def images(self) -> tuple[tuple[int, int, int], int]:
-        """Shape of an image and number of classes. Raises DatasetError where the data set is not labelled images."""
+    def image_shape(self) -> tuple[int, int, int]:
+        """Shape of an image. Raises DatasetError where the data set has no images that an architecture takes."""
         shapes = [shape for shape, _ in self.inputs.values()]
         dtypes = [dtype for _, dtype in self.inputs.values()]
         if len(shapes) != 1 or len(shapes[0]) != 3 or dtypes[0] not in ("uint8", "float32"):
@@ -49,14 +49,20 @@ class DatasetFacts:
                 "takes one input of (channels, height, width), uint8 or float32. Use a data set of images.",
                 code="wrong_input_shape",
             )
+        channels, height, width = shapes[0]
+        return channels, height, width
+
+    @property
+    def images(self) -> tuple[tuple[int, int, int], int]:
+        """Shape of an image and number of classes. Raises DatasetError where the data set is not labelled images."""
+        shape = self.image_shape
         if self.classes is None or self.targets is None or self.targets[0]:
             raise DatasetError(
                 "data set: it has not one label for each sample, which a built-in architecture learns. "
                 "Give integer labels from 0.",
                 code="bad_labels",
             )
-        channels, height, width = shapes[0]
-        return (channels, height, width), self.classes
+        return shape, self.classes
 
 
 def upload_reader(backend: Backend, _: UploadQuery) -> UploadReader:

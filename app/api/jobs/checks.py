@@ -12,7 +12,7 @@ from app.api.backend import Backend
 from app.api.checkpoints import service as checkpoints
 from app.api.datasets import service as datasets
 from app.api.datasets.service import DatasetFacts
-from app.api.jobs import program_checks
+from app.api.jobs import input_checks, program_checks
 from app.api.jobs.placement import check_resources
 from app.api.jobs.schemas import Estimate
 from app.api.programs import service as programs
@@ -25,7 +25,6 @@ from cnet.models.programs.manifest import ProgramTensorRow
 from cnet.results.damage import RUINING_BITS, foreseen
 from cnet.search import CandidateGrid, is_searched, resolved_document
 from cnet.spec import JobSpec, ProgramArchitecture
-from cnet.training.config import InputScaling
 from cnet.weights import Selection, pruning_masks
 
 
@@ -61,13 +60,22 @@ class TensorFacts:
 
 @dataclass(frozen=True)
 class CheckedSpec:
-    """A specification that was checked, with the checkpoint, data set, program and tensors that it names."""
+    """A specification that was checked, with the checkpoint, data sets, program and tensors that it names.
+
+    Attributes:
+        spec: the specification.
+        checkpoint_id, program_id: ids of what is stored; None where the job names none.
+        dataset: what the job trains on.
+        tensors: what it compresses, and what it does not.
+        calibration: the inputs that ``calibrate`` names; None where they are those of ``dataset``.
+    """
 
     spec: JobSpec
     checkpoint_id: str | None
     dataset: DatasetFacts | None
     tensors: tuple[TensorFacts, ...]
     program_id: str | None = None
+    calibration: DatasetFacts | None = None
 
     def document(self) -> dict[str, Any]:
         """The JSON form of the specification with all defaults written out, which runs the same.
@@ -97,8 +105,9 @@ def check(backend: Backend, document: Any, owner: str) -> CheckedSpec:
     _check_limit(backend, spec)
     check_resources(spec)
     dataset = datasets.resolve(backend, spec.dataset, owner) if spec.dataset is not None else None
-    if dataset is not None:
-        _check_preprocess(spec, dataset)
+    calibration = input_checks.calibration_inputs(backend, spec, owner)
+    if dataset is not None or calibration is not None:
+        input_checks.check_preprocess(spec, cast(DatasetFacts, dataset or calibration))
     checkpoint = checkpoints.get(backend, spec.checkpoint, owner) if spec.checkpoint is not None else None
     if spec.program is not None:
         checked = _check_program(spec, programs.get(backend, spec.program.program, owner), checkpoint, dataset)
@@ -107,7 +116,7 @@ def check(backend: Backend, document: Any, owner: str) -> CheckedSpec:
     else:
         checked = CheckedSpec(spec, None, dataset, _new_tensors(spec, dataset))
     _check_finite(checked)
-    return checked
+    return replace(checked, calibration=calibration)
 
 
 def _check_checkpoint(spec: JobSpec, checkpoint: UploadedFile, dataset: DatasetFacts | None) -> CheckedSpec:
@@ -184,6 +193,7 @@ def warnings(checked: CheckedSpec) -> list[str]:
     """What the user should know before running the job: each says what is wrong and what to do."""
     selection = _selection(checked.spec)
     about_data = [_NO_VALIDATION] if checked.spec.trains and checked.spec.validation == 0 else []
+    about_data += input_checks.about_calibration(checked.spec, checked.calibration or checked.dataset)
     if not compressible_tensors(checked):
         unchanged = "compressible: no tensor is selected, so the bundle would store everything unchanged. "
         return [*about_data, unchanged + "Add patterns of names to compressible.include."]
@@ -196,7 +206,7 @@ def warnings(checked: CheckedSpec) -> list[str]:
 
 def _about_damage(spec: JobSpec) -> list[str]:
     """The warnings, each behind its code, about a job that nothing is measured or trained on."""
-    if spec.trains:
+    if spec.trains or spec.calibrate is not None:
         return []
     candidates = () if is_searched(spec) else CandidateGrid.of(spec).candidates
     sparsity = max((candidate.sparsity for candidate in candidates), default=0.0)
@@ -246,33 +256,3 @@ def _check_limit(backend: Backend, spec: JobSpec) -> None:
     if spec.time_limit is not None and spec.time_limit > most:
         issue = Issue(("time_limit",), f"{spec.time_limit} seconds are more than the {most} that this server allows")
         raise SpecError(f"time_limit: {issue.msg}. Set a lower one.", issues=(issue,))
-
-
-def _check_preprocess(spec: JobSpec, dataset: DatasetFacts) -> None:
-    """Check names of inputs and numbers of values. Raises SpecError."""
-    if spec.preprocess is None:
-        return
-    first, own = next(iter(dataset.inputs)), spec.preprocess.inputs or {}
-    found = [
-        Issue(("preprocess", "inputs", name), f"the data set has no such input; it has {', '.join(dataset.inputs)}")
-        for name in own
-        if name not in dataset.inputs
-    ]
-    places: list[tuple[tuple[str, ...], str, InputScaling]] = [((), first, spec.preprocess)]
-    places += [(("inputs", name), name, scaling) for name, scaling in own.items() if name in dataset.inputs]
-    for place, name, scaling in places:
-        found += _wrong_lengths(("preprocess", *place), scaling, dataset.inputs[name][0])
-    if found:
-        where = ".".join(map(str, found[0].loc))
-        raise SpecError(f"{where}: {found[0].msg}. Give one value, or one for each channel.", issues=found)
-
-
-def _wrong_lengths(place: tuple[str, ...], scaling: InputScaling, shape: tuple[int, ...]) -> list[Issue]:
-    """An issue for mean and std each that has neither one value nor one for each channel of samples of a shape."""
-    channels = shape[0] if len(shape) in (1, 3) else 1
-    lengths = {name: len(getattr(scaling, name)) for name in ("mean", "std")}
-    return [
-        Issue((*place, name), f"it has {length} values, and the samples have {channels} channels")
-        for name, length in lengths.items()
-        if length not in (1, channels)
-    ]

@@ -55,14 +55,15 @@ def queue_of(spec: JobSpec, alive: Sequence[WorkerFacts]) -> str:
 
     Args:
         spec: the job.
-        alive: the workers that run now. A job that trains and says nothing of a GPU goes to one where there is one.
+        alive: the workers that run now. A job that trains or calibrates and says nothing of a GPU goes to one where
+            there is one.
     """
     asked = spec.resources or Resources()
     if asked.queue is not None:
         return asked.queue
     device = spec.training.device if spec.training else "auto"
     gpu = asked.gpu if asked.gpu is not None else device == "cuda"
-    if asked.gpu is None and device == "auto" and spec.trains:
+    if asked.gpu is None and device == "auto" and (spec.trains or spec.calibrate is not None):
         gpu = any(GPU in worker.queues for worker in alive)
     return GPU if gpu else CPU
 

@@ -49,6 +49,31 @@ def check_dataset(program: ProgramManifest, choice: ProgramArchitecture, dataset
         DatasetError: (``wrong_input_shape``, ``bad_labels``, ``labels_out_of_range``) the data do not fit it.
         SpecError: the output that the job names does not exist, or the job has to name one.
     """
+    _check_trainable(program)
+    _check_inputs(program, dataset)
+    choice.task.check(_targets(dataset), chosen_output(program, choice).shape)
+
+
+def check_calibration(program: ProgramManifest, choice: ProgramArchitecture, inputs: DatasetFacts) -> None:
+    """Check that a program can be calibrated on the inputs of a data set; it needs no labels.
+
+    Args:
+        program: the manifest of the program.
+        choice: the job's architecture.
+        inputs: what is known of the calibration inputs.
+
+    Raises:
+        ProgramError: the program cannot be run on batches.
+        DatasetError: (``wrong_input_shape``) it does not take the inputs; both shapes are stated.
+        SpecError: the output that the job names does not exist, or the job has to name one.
+    """
+    _check_trainable(program)
+    _check_inputs(program, inputs)
+    chosen_output(program, choice)
+
+
+def _check_trainable(program: ProgramManifest) -> None:
+    """Raise ProgramError where a program cannot be run on batches of samples with gradients."""
     if program.untrainable is not None:
         raise ProgramError(
             f"program: it cannot be trained: {program.untrainable}. Export the module again with cnet.export_program.",
@@ -59,8 +84,6 @@ def check_dataset(program: ProgramManifest, choice: ProgramArchitecture, dataset
             f"program: it takes one sample at a time, so no data set can be used with it. {_EXPORT_AGAIN}",
             code="program_shape",
         )
-    _check_inputs(program, dataset)
-    choice.task.check(_targets(dataset), chosen_output(program, choice).shape)
 
 
 def chosen_output(program: ProgramManifest, choice: ProgramArchitecture) -> ProgramOutput:

@@ -193,6 +193,7 @@ def new_job(backend: Backend, checked: CheckedSpec, owner: str) -> NewJob:
         checkpoint_id=checked.checkpoint_id,
         dataset_id=checked.dataset.id if checked.dataset else None,
         program_id=checked.program_id,
+        calibration_id=checked.calibration.id if checked.calibration else None,
         queue=queue_of(spec, alive),
         memory=(spec.resources.memory if spec.resources else None) or 0,
     )

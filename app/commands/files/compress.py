@@ -45,9 +45,10 @@ def compress(
 ) -> None:
     """Compress a checkpoint on this machine, by the same pipeline as on a server.
 
-    With a data set and an architecture or program the network is fine-tuned; without them, its weights are pruned and
-    quantized as they are. A program holds weights too: they are taken where no checkpoint is given. Several values of
-    --sparsity or --clusters make several points; the bundle of the selected one is written.
+    With a data set and an architecture or program the network is fine-tuned; with --inputs its weights are quantized by
+    what errors do to its outputs; without either, they are pruned and quantized as they are. A program holds weights
+    too: they are taken where no checkpoint is given. Several values of --sparsity or --clusters make several points;
+    the bundle of the selected one is written.
     """
     from app.console.progress import ProgressBar
     from cnet.pipeline.local.compress_file import compress_file
@@ -55,7 +56,7 @@ def compress(
 
     file, program = weights_and_program(file, options.program)
     options = replace(options, program=program)
-    check_output(out, file, options.spec, *(Path(name) for name in (options.dataset, program) if name))
+    check_output(out, file, options.spec, *(Path(name) for name in (options.dataset, options.inputs, program) if name))
     document = options.document(file.name if file else None)
     job = JobSpec.parse({**document, "checkpoint": file.name[:200]} if file else document)
     with ProgressBar("load", quiet=json) as bar:

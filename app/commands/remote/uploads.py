@@ -49,6 +49,7 @@ class _Field:
 
 _FIELDS = {
     "dataset": _Field(("dataset",), "ds_to_be_uploaded"),
+    "calibration inputs": _Field(("calibrate", "inputs"), "ds_inputs_to_be_uploaded"),
     "checkpoint": _Field(("checkpoint",), "ckpt_to_be_uploaded"),
     "program": _Field(("architecture", "program"), "prog_to_be_uploaded"),
 }
@@ -72,7 +73,8 @@ def with_uploads(
 
     Args:
         client: the client of the server.
-        document: the specification; its ``dataset`` and the program of its ``architecture`` may be paths of files.
+        document: the specification; its ``dataset``, its ``calibrate.inputs`` and the program of its ``architecture``
+            may be paths of files.
         checkpoint: the path of a file, or the id of an upload. None: the one in the specification.
         weights_key: the entry of the file that holds the weights. None: the server finds it.
         quiet: show no bar for the uploads.
@@ -91,6 +93,7 @@ def with_uploads(
         "checkpoint": partial(client.upload_checkpoint, weights_key=weights_key),
         "program": client.upload_program,
         "dataset": client.upload_dataset,
+        "calibration inputs": client.upload_dataset,
     }
     files = {name: _FIELDS[name].get(named) for name in ways if name != "checkpoint" or checkpoint is not None}
     uploads = {name: Path(file) for name, file in files.items() if file and Path(file).is_file()}

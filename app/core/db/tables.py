@@ -121,6 +121,7 @@ jobs = Table(
     Column("checkpoint_id", ID, ForeignKey("checkpoints.id")),
     Column("dataset_id", ID, ForeignKey("datasets.id")),
     Column("program_id", ID, ForeignKey("programs.id")),
+    Column("calibration_id", ID, ForeignKey("datasets.id")),
     Column("time_limit", Integer, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("queued_at", UtcDateTime, nullable=False),

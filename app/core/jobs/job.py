@@ -23,6 +23,7 @@ class NewJob:
     checkpoint_id: str | None = None
     dataset_id: str | None = None  # None also for a built-in data set
     program_id: str | None = None
+    calibration_id: str | None = None  # of the data set of calibration inputs; None where it is the job's own
     study_id: str | None = None
     study_index: int | None = None  # place in the grid of the study
     queue: str = "cpu"
@@ -44,6 +45,7 @@ class Job:
     checkpoint_id: str | None
     dataset_id: str | None
     program_id: str | None
+    calibration_id: str | None
     time_limit: int
     created_at: datetime
     queued_at: datetime

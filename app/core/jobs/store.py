@@ -146,7 +146,7 @@ class Jobs:
         if checkpoint_id is not None:
             condition &= jobs.c.checkpoint_id == checkpoint_id
         if dataset_id is not None:
-            condition &= jobs.c.dataset_id == dataset_id
+            condition &= (jobs.c.dataset_id == dataset_id) | (jobs.c.calibration_id == dataset_id)
         if program_id is not None:
             condition &= jobs.c.program_id == program_id
         return self._count(condition) > 0

@@ -52,11 +52,21 @@ def compress_file(
     for warning in source.warnings if source else ():
         observer.log(f"warning: {warning}")
     dataset = load_dataset(spec.dataset, observer) if spec.dataset else None
+    calibration = load_calibration(spec, dataset, observer)
     program = load_program(Path(spec.program.program), observer) if spec.program else None
     if program is not None:
         weights = filled_weights(program, weights) if weights else program.state_dict
     with nullcontext(folder) if folder else tempfile.TemporaryDirectory(prefix="cnet-") as place:
-        return _into(out, run(spec, Inputs(weights, dataset, Path(place), streaming, program=program), observer))
+        inputs = Inputs(weights, dataset, Path(place), streaming, program=program, calibration=calibration)
+        return _into(out, run(spec, inputs, observer))
+
+
+def load_calibration(spec: JobSpec, dataset: Dataset | None, observer: RunObserver) -> Dataset | None:
+    """The data set that ``calibrate.inputs`` names, or the job's own; None where the job does not calibrate."""
+    if spec.calibrate is None:
+        return None
+    named = spec.calibrate.inputs
+    return dataset if named in (None, spec.dataset) else load_dataset(named, observer)
 
 
 def load_program(path: Path, observer: RunObserver) -> StoredProgram:

@@ -26,8 +26,8 @@ def reads_in_chunks(spec: JobSpec, inputs: Inputs, checkpoint: Weights | None) -
     asked = inputs.streaming
     if asked is False:
         return False
-    if checkpoint is None or inputs.dataset is not None:
-        obstacles = ["a job with a data set has all weights in memory"]
+    if checkpoint is None or inputs.dataset is not None or inputs.calibration is not None:
+        obstacles = ["a job with a data set or calibration inputs has all weights in memory"]
     elif asked is None and checkpoint.raw_bytes < inputs.streaming_sizes.least_bytes:
         return False
     else:

@@ -59,7 +59,7 @@ class StreamedSteps(PointSteps[StreamedPruning, AnySymbols]):
             signed = request.quantizer.keeps_negative_zeros
             return StreamedPruning.of(vector, context.plan.pruner, request.sparsity, negative_zeros=signed)
 
-    def quantize(self, request: PointRequest, pruned: StreamedPruning) -> AnySymbols:
+    def quantize(self, request: PointRequest, pruned: StreamedPruning) -> tuple[Weights, AnySymbols]:
         """As ``PointSteps.quantize``; labels that depend on positions are written to a file, and read from it."""
         context, quantizer = self.context, request.quantizer
         with context.phase("quantize", context.costs.quantize):
@@ -71,14 +71,14 @@ class StreamedSteps(PointSteps[StreamedPruning, AnySymbols]):
                 path = context.folder.labels(request.name)
                 symbols = StoredSymbols.of(pruned, grids, path, context.meter.within(context.costs.quantize))
             context.log(log_warnings.about_clusters(symbols, request.clusters))
-        return symbols
+        return pruned.weights, symbols
 
     def train_centroids(
-        self, request: PointRequest, pruned: StreamedPruning, symbols: AnySymbols
+        self, request: PointRequest, pruned: StreamedPruning, weights: Weights, symbols: AnySymbols
     ) -> tuple[Weights, AnySymbols]:
         """The same tensors and symbols: nothing is trained without a data set."""
-        del request
-        return pruned.weights, symbols
+        del request, pruned
+        return weights, symbols
 
     def measure(
         self, request: PointRequest, pruned: StreamedPruning, symbols: AnySymbols, draft: Path

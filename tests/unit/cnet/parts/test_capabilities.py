@@ -130,6 +130,11 @@ def test_quantizers_propose_themselves_for_a_search() -> None:
 
     assert found == {
         "auto": [False, False, True],
+        "calibrated": [False, False, False],
         "ecsq": [True, False, True],
         "kmeans": [True, True, True],
     }
+    calibrating = SearchConditions(context_rates=True, trains_centroids=False, trains=False, calibrates=True)
+    calibrated = QUANTIZERS.get("calibrated")
+    assert isinstance(calibrated, SearchedByDefault)
+    assert calibrated.for_search(calibrating) is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from app.cli import run
@@ -71,3 +72,14 @@ def test_a_refused_program_gets_one_clear_message(tmp_path: Path, capsys: pytest
     out = str(tmp_path / "out.npz")
     assert run(["compress", "--program", str(tmp_path / "net.pt2"), "-o", out, "--sparsity", "0.5"]) == 1
     assert capsys.readouterr().err.rstrip().endswith(".")
+
+
+def test_compress_calibrates_on_inputs(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file of inputs without labels; the verdict is measured."""
+    inputs, out = tmp_path / "inputs.npz", tmp_path / "net.cnet.npz"
+    np.savez(inputs, x=np.arange(40 * 64, dtype=np.uint8).reshape(40, 8, 8))
+    named = ["--program", str(program), "--inputs", str(inputs), "--quality", "small"]
+
+    assert run(["compress", *named, "--set", "calibrate.samples=16", "-o", str(out)]) == 0
+
+    assert "verdict: measured" in capsys.readouterr().out

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.coding.rates import LabelRates, RateModel, Segment, choose_along_lanes
-from cnet.quantize._viterbi import cheapest_paths
+from cnet.quantize.label_search.viterbi import cheapest_paths
 
 Singles = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]

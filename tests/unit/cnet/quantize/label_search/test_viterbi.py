@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cnet.coding.trellis import transitions
-from cnet.quantize._viterbi import cheapest_paths
+from cnet.quantize.label_search.viterbi import cheapest_paths
 
 
 def cost_of(parities: tuple[int, ...], costs: np.ndarray, memory: int) -> float:

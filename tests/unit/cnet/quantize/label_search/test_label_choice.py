@@ -7,7 +7,7 @@ import pytest
 
 from cnet.coding import trellis
 from cnet.coding.rates import segments_of
-from cnet.quantize._label_choice import LabelChooser
+from cnet.quantize.label_search.label_choice import LabelChooser
 
 SEGMENT = segments_of([(32, 288)])[0]
 SIZES = np.abs(np.random.default_rng(0).laplace(size=SEGMENT.size) * 3).astype(np.float32)

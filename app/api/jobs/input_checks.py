@@ -1,0 +1,77 @@
+"""Checking the inputs of a job: calibration inputs against the network, and their scaling."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from app.api.backend import Backend
+from app.api.checkpoints import service as checkpoints
+from app.api.datasets import service as datasets
+from app.api.datasets.service import DatasetFacts
+from app.api.jobs import program_checks
+from app.api.programs import service as programs
+from cnet.calibrate.config import few_samples
+from cnet.errors import Issue, SpecError
+from cnet.models import Architecture
+from cnet.models.match import check_match
+from cnet.spec import JobSpec
+from cnet.training.config import InputScaling
+
+
+def calibration_inputs(backend: Backend, spec: JobSpec, owner: str) -> DatasetFacts | None:
+    """The inputs that ``calibrate`` names, checked against the network; None where the job's own serve.
+
+    Raises:
+        NotFoundError, GoneError: they do not exist.
+        DatasetError: the network does not take them; both shapes are stated.
+    """
+    named = spec.calibrate.inputs if spec.calibrate is not None else None
+    if named is None or named == spec.dataset:
+        return None
+    found = datasets.resolve(backend, named, owner)
+    if spec.program is not None:
+        manifest = program_checks.read_manifest(programs.get(backend, spec.program.program, owner).manifest)
+        program_checks.check_calibration(manifest, spec.program, found)
+    elif spec.checkpoint is not None:
+        rows = checkpoints.get(backend, spec.checkpoint, owner).manifest["tensors"]
+        shapes = {row["name"]: tuple(row["shape"]) for row in rows}
+        check_match(cast(Architecture, spec.architecture), found.image_shape, 1, shapes)
+    return found
+
+
+def about_calibration(spec: JobSpec, inputs: DatasetFacts | None) -> list[str]:
+    """The warning about a job whose calibration inputs are few."""
+    if spec.calibrate is None or inputs is None or "train" not in inputs.samples:
+        return []
+    few = few_samples(min(inputs.samples["train"], spec.calibrate.samples))
+    return [] if few is None else [few]
+
+
+def check_preprocess(spec: JobSpec, dataset: DatasetFacts) -> None:
+    """Check names of inputs and numbers of values. Raises SpecError."""
+    if spec.preprocess is None:
+        return
+    first, own = next(iter(dataset.inputs)), spec.preprocess.inputs or {}
+    found = [
+        Issue(("preprocess", "inputs", name), f"the data set has no such input; it has {', '.join(dataset.inputs)}")
+        for name in own
+        if name not in dataset.inputs
+    ]
+    places: list[tuple[tuple[str, ...], str, InputScaling]] = [((), first, spec.preprocess)]
+    places += [(("inputs", name), name, scaling) for name, scaling in own.items() if name in dataset.inputs]
+    for place, name, scaling in places:
+        found += _wrong_lengths(("preprocess", *place), scaling, dataset.inputs[name][0])
+    if found:
+        where = ".".join(map(str, found[0].loc))
+        raise SpecError(f"{where}: {found[0].msg}. Give one value, or one for each channel.", issues=found)
+
+
+def _wrong_lengths(place: tuple[str, ...], scaling: InputScaling, shape: tuple[int, ...]) -> list[Issue]:
+    """An issue for mean and std each that has neither one value nor one for each channel of samples of a shape."""
+    channels = shape[0] if len(shape) in (1, 3) else 1
+    lengths = {name: len(getattr(scaling, name)) for name in ("mean", "std")}
+    return [
+        Issue((*place, name), f"it has {length} values, and the samples have {channels} channels")
+        for name, length in lengths.items()
+        if length not in (1, channels)
+    ]

@@ -1,0 +1,111 @@
+"""A network with some inputs: its outputs, and how they differ from those of the original network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from cnet.calibrate.config import Calibrate
+from cnet.calibrate.samples import draw, in_batches, on_device
+from cnet.data import Split
+from cnet.observer import Observer, check_stop
+from cnet.training.config import Preprocess
+from cnet.training.device import choose_device, deterministic_numerics, report_out_of_memory
+from cnet.training.device_splits import DeviceSplit
+from cnet.training.networks.builder import NetworkBuilder
+from cnet.training.networks.loaded import LoadedNetwork
+from cnet.training.tasks import Task
+from cnet.training.tasks.task import comparison_scores, comparison_totals
+from cnet.weights import Weights
+
+OnFraction = Callable[[float], None]
+"""Called with the fraction, 0..1, of a stage that is done."""
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkOnInputs:
+    """A network with unlabelled inputs, which are copied to the device once.
+
+    Attributes:
+        network: builds the network.
+        task: tells what a change of the outputs means.
+        inputs: some inputs, without targets.
+        settings: how many of them to use.
+        observer: asked again and again whether to stop.
+        preprocess: scaling of the inputs.
+        device: ``auto``, ``cpu`` or ``cuda``.
+    """
+
+    network: NetworkBuilder
+    task: Task
+    inputs: Split
+    settings: Calibrate
+    observer: Observer
+    preprocess: Preprocess | None = None
+    device: str = "auto"
+
+    @cached_property
+    def split(self) -> DeviceSplit:
+        """The inputs that are used, on the device. Raises as ``cnet.calibrate.samples``."""
+        drawn = draw(self.inputs, self.settings)
+        return on_device(drawn, self.network, self.preprocess, choose_device(self.device))
+
+    def load(self, weights: Weights) -> LoadedNetwork:
+        """The network in evaluation mode. Raises ArchitectureMismatchError where the weights are not its own."""
+        loaded = LoadedNetwork(self.network, weights, choose_device(self.device))
+        loaded.module.eval()
+        return loaded
+
+    def outputs(self, loaded: LoadedNetwork, weights: Weights) -> Tensor:
+        """The outputs under other weights of the same network, shape (n, ...), float32, on the device."""
+        loaded.load(weights)
+        found = []
+        with torch.no_grad():
+            for batch in in_batches(self.split):
+                check_stop(self.observer)
+                found.append(loaded.module(*batch).float())
+        return torch.cat(found)
+
+    def compare(self, original: Weights, decoded: Weights) -> dict[str, float]:
+        """``kl`` (nats) and ``agreement`` (percent) of the outputs of two networks on the inputs."""
+        with deterministic_numerics(), report_out_of_memory():
+            loaded = self.load(original)
+            before = self.outputs(loaded, original)
+            return compared(before, self.outputs(loaded, decoded))
+
+
+@dataclass(frozen=True, eq=False)
+class OutputComparison(NetworkOnInputs):
+    """The outputs of networks compared with those of the original one, which are computed once.
+
+    The original is the first one that ``scores`` is given.
+    """
+
+    def scores(self, original: Weights, decoded: Weights) -> dict[str, float]:
+        """``kl`` (nats) and ``agreement`` (percent) of a decoded network.
+
+        Args:
+            original: the network before compression, the same in every call.
+            decoded: the network to compare with it.
+
+        Raises: as ``Calibration.sensitivities``.
+        """
+        with deterministic_numerics(), report_out_of_memory():
+            loaded = self.load(original)
+            if not self._before:
+                self._before.append(self.outputs(loaded, original))
+            return compared(self._before[0], self.outputs(loaded, decoded))
+
+    @cached_property
+    def _before(self) -> list[Tensor]:
+        return []
+
+
+def compared(before: Tensor, after: Tensor) -> dict[str, float]:
+    """``kl`` (nats) and ``agreement`` (percent) of outputs, shape (n, ...), with those of the original network."""
+    totals = {name: float(total) for name, total in comparison_totals(after, before).items()}
+    return comparison_scores(totals, len(before))

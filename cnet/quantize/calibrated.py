@@ -1,0 +1,116 @@
+"""Labels chosen by what their errors do to the network's outputs on calibration inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, model_validator
+
+from cnet.errors import SpecError
+from cnet.parts.capabilities import SearchConditions
+from cnet.quantize.quantizer import QUANTIZERS, Codebook, QuantizationEstimate, Quantizer
+from cnet.results.measures import entropy
+
+Quality = Literal["safe", "small", "smallest"]
+
+DIVERGENCE: Mapping[Quality, float] = {"safe": 0.003, "small": 0.02, "smallest": 0.06}
+"""Expected divergence of the outputs from those of the original network at each quality, in nats."""
+
+_FORECAST_DB = 5.0  # of signal to noise at an expected divergence of 1 nat, typical of convolutional networks
+_NOISE_OF_STEP = 1 / 12
+
+
+@QUANTIZERS.register("calibrated")
+class Calibrated(Quantizer):
+    """Step sizes by layer, and labels by error feedback, from the calibration inputs of the job.
+
+    Use it with the encoder ``compact``. The pipeline chooses the labels with the network at hand (``cnet.calibrate``);
+    this part holds its settings.
+    """
+
+    name: Literal["calibrated"] = "calibrated"
+    #: A larger divergence is a common factor of all step sizes.
+    search_grid: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "divergence": tuple(float(f"{10 ** (step / 16 - 4):.3g}") for step in range(65))
+    }
+    searched_unless: ClassVar[frozenset[str]] = frozenset({"quality"})
+
+    summary: ClassVar[str] = "Step sizes and labels from what errors do to the outputs on a few unlabelled inputs."
+    source: ClassVar[str] = (
+        "Hassibi and Stork (1993), error feedback; Frantar et al. (2022); Conzelmann and Bamler (2025), rate"
+    )
+
+    quality: Quality | None = Field(
+        default=None,
+        description="How much the outputs may change: safe (the default), small or smallest; expected divergences of "
+        f"{DIVERGENCE['safe']:g}, {DIVERGENCE['small']:g} and {DIVERGENCE['smallest']:g} nats.",
+    )
+    divergence: float | None = Field(
+        default=None,
+        gt=0.0,
+        le=10.0,
+        description="Expected divergence of the outputs from those of the original network in nats, in place of a "
+        "quality. What is measured afterwards differs from it. A job with a target searches it where neither is named.",
+    )
+    mu: float = Field(
+        default=1.0,
+        ge=0.0,
+        le=10.0,
+        description="Price of a bit relative to the slope of error against bits at many bits a weight; 0: each weight "
+        "takes the label of least error.",
+    )
+
+    @model_validator(mode="after")
+    def _check_one_is_named(self) -> Self:
+        if self.divergence is not None and self.quality is not None:
+            raise ValueError("quality and divergence are two words for one choice. Give one of them.")
+        return self
+
+    @classmethod
+    def for_search(cls, conditions: SearchConditions) -> Self | None:
+        """The defaults where the job has calibration inputs, and the encoder spends the bits that are foreseen."""
+        return cls() if conditions.calibrates and conditions.context_rates else None
+
+    @property
+    def expected_divergence(self) -> float:
+        """The divergence in nats that is asked for."""
+        return self.divergence or DIVERGENCE[self.quality or "safe"]
+
+    @property
+    def trains_centroids(self) -> bool:
+        """Never: centroids are integers that each tensor multiplies by its step size."""
+        return False
+
+    def nominal_bits(self, clusters: int | None) -> float:
+        """Bits of a label of normally distributed weights at the signal-to-noise ratio that is typical."""
+        del clusters
+        return 0.5 * math.log2(1 + 10 ** (self._forecast_db / 10))
+
+    def estimate(self, values: npt.NDArray[np.float64], clusters: int | None) -> QuantizationEstimate:
+        """As ``Quantizer.estimate``, of values that are rounded to one grid of the ratio that is typical."""
+        del clusters
+        power = float(np.mean(values * values))
+        if power == 0:
+            return QuantizationEstimate(0.0, 0.0, zeros=1.0)
+        noise = power * 10 ** (-self._forecast_db / 10)
+        multiples = np.rint(values / math.sqrt(noise / _NOISE_OF_STEP))
+        used = multiples[multiples != 0]
+        bits = entropy(np.unique(used, return_counts=True)[1]) if len(used) else 0.0
+        return QuantizationEstimate(bits, min(noise, power), zeros=1 - len(used) / len(values))
+
+    def quantize(self, values: npt.NDArray[np.floating], clusters: int | None) -> Codebook:
+        """Nothing: values alone, shape (n,), do not say what their errors do. Raises SpecError."""
+        del values, clusters
+        raise SpecError(
+            "quantize: the quantizer 'calibrated' needs a network and calibration inputs. Give calibrate, or use the "
+            "quantizer auto."
+        )
+
+    @property
+    def _forecast_db(self) -> float:
+        """The signal-to-noise ratio in dB that is typical: noise is in proportion to the divergence."""
+        return _FORECAST_DB - 10 * math.log10(self.expected_divergence)

@@ -1,0 +1,1 @@
+"""The search for the labels of least error and rate, along the paths of a trellis."""

@@ -1,0 +1,68 @@
+"""Jobs with calibration inputs, checked before they are queued."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.api_bench import Bench, npz
+from tests.small_program import small_program
+from tests.unit.app.api.http.test_problems import check_problem
+
+
+def add_inputs(bench: Bench, count: int = 40, side: int = 8) -> str:
+    """The id of an uploaded data set without labels."""
+    x = np.arange(count * side * side, dtype=np.uint8).reshape(count, side, side)
+    return str(bench.client.post("/v1/datasets", params={"filename": "x.npz"}, content=npz(x=x)).json()["id"])
+
+
+def job(bench: Bench, inputs: str, **more: Any) -> dict[str, Any]:
+    """The specification of a job that calibrates a program."""
+    program = bench.client.post("/v1/programs", content=small_program()).json()["id"]
+    return {"architecture": {"program": program}, "calibrate": {"inputs": inputs}, **more}
+
+
+def test_inputs_without_labels_are_enough(bench: Bench) -> None:
+    """The default quantizer is the calibrated one, and outputs may be a target; the inputs are in use."""
+    inputs = add_inputs(bench)
+
+    validated = bench.client.post("/v1/jobs:validate", json=job(bench, inputs, target={"max_kl": 0.1}))
+    made = bench.client.post("/v1/jobs", json=job(bench, inputs))
+
+    assert validated.status_code == 200, validated.json()
+    assert validated.json()["warnings"] == []
+    assert made.json()["spec"]["quantize"]["name"] == "calibrated"
+    check_problem(bench.client.delete(f"/v1/datasets/{inputs}"), 409, "in_use")
+
+
+def test_few_inputs_are_warned_about(bench: Bench) -> None:
+    """Six samples, of which one or two are set apart."""
+    answer = bench.client.post("/v1/jobs:validate", json=job(bench, add_inputs(bench, 6)))
+
+    assert ["samples are few" in warning for warning in answer.json()["warnings"]] == [True]
+
+
+def test_inputs_of_another_shape_are_refused(bench: Bench) -> None:
+    """Both shapes are named."""
+    problem = check_problem(
+        bench.client.post("/v1/jobs", json=job(bench, add_inputs(bench, side=9))), 422, "wrong_input_shape"
+    )
+
+    assert "1, 9, 9" in problem["detail"]
+    assert "1, 8, 8" in problem["detail"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ({"checkpoint": "ckpt_1", "calibrate": {"inputs": "ds_1"}}, "needs the network"),
+        ({"architecture": {"program": "prog_1"}, "calibrate": {}}, "no inputs of its own"),
+        ({"architecture": {"program": "prog_1"}, "quantize": {"name": "calibrated"}}, "needs inputs"),
+        ({"architecture": "resnet8", "calibrate": {"inputs": "ds_1"}}, "needs weights"),
+    ],
+)
+def test_what_a_calibration_needs(bench: Bench, spec: dict[str, Any], says: str) -> None:
+    """Network, inputs and weights."""
+    assert says in check_problem(bench.client.post("/v1/jobs", json=spec), 422, "invalid_spec")["detail"]
