@@ -103,5 +103,5 @@ def _check_reuse(client: Client) -> None:
     assert again["status"] == "succeeded"
     assert client.datasets()[0]["splits"]["train"] == 40
     client.delete_job(again["id"])
-    with pytest.raises(ApiError, match="deleted"):
+    with pytest.raises(ApiError, match="no job with this id"):
         client.results(again["id"])
