@@ -155,3 +155,4 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
     with suppress(OSError):
         while data := source.recv(2**16):
             target.sendall(data)
+        target.shutdown(socket.SHUT_WR)  # so that a client learns that the server has ended an idle connection

@@ -11,7 +11,9 @@ from cnet.results.metrics import DeclaredMetric, declared_metrics, nested_result
 from cnet.results.points import BaselineResult, Point
 
 _HIDDEN = frozenset({"metric", "sha256", "sparsity_requested", "clusters_requested"})
-_ALWAYS = ("index", "sparsity", "clusters", "accuracy", "ratio", "bytes_total")
+_ALWAYS = ("index", "bytes_total", "ratio", "accuracy", "sparsity", "clusters")
+_HEADINGS = {"index": "point", "ratio": "smaller", "bytes_total": "size"}
+"""What stands above the columns whose names in JSON say little to people."""
 _UNITS = {"bytes": formatting.size, "percent": formatting.percent, "fraction": formatting.share}
 
 
@@ -86,7 +88,7 @@ def _column(name: str, declared: DeclaredMetric, points: Sequence[Point], path: 
     metric = declared.metric
     write = formatting.times if name.startswith("ratio") else _UNITS.get(metric.unit, formatting.number)
     cells = [write(_value(point, path)) for point in points]
-    return Column(name, name.replace("_", " "), metric.unit, metric.description, cells)
+    return Column(name, _HEADINGS.get(name, name.replace("_", " ")), metric.unit, metric.description, cells)
 
 
 def _value(point: Point, path: tuple[str, ...]) -> Any:

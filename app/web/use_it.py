@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
+import shlex
+
 _TORCH = """\
 import cnet
-import torch
 
-bundle = cnet.open_bundle("{file}")
-bundle.verify()                      # raises where a byte was damaged
-model = MyNetwork()                  # your own class
-model.load_state_dict(bundle.state_dict())
+model = MyNetwork()                  # your own class, the network that was compressed
+cnet.open_bundle({file}).verify()    # raises where a byte was damaged
+cnet.load_into(model, {file})
 model.eval()
 """
 
 _ONNX = """\
-import cnet
-import onnx
+# First, in a shell; original.onnx is your own export of the network:
+# cnet unpack {shell_file} -o compressed.onnx --like original.onnx
 import onnxruntime
 
-bundle = cnet.open_bundle("{file}")
-model = onnx.load("original.onnx")   # the graph that the weights belong to
-for tensor in model.graph.initializer:
-    if tensor.name in bundle:
-        tensor.CopyFrom(onnx.numpy_helper.from_array(bundle[tensor.name], tensor.name))
-onnx.save(model, "compressed.onnx")
 session = onnxruntime.InferenceSession("compressed.onnx")
+print([(each.name, each.shape) for each in session.get_inputs()])
 """
 
 _NUMPY = """\
 import cnet
 
-bundle = cnet.open_bundle("{file}")
-for name in bundle:                  # a mapping from names to arrays
+bundle = cnet.open_bundle({file})
+for name in bundle:                  # a mapping from names to arrays, which are decoded when asked for
     print(name, bundle[name].shape, bundle[name].dtype)
 """
 
@@ -42,5 +37,10 @@ def snippets(file: str) -> dict[str, str]:
     Args:
         file: name of the downloaded bundle.
     """
-    name = file.replace("\\", "\\\\").replace('"', '\\"')
-    return {"torch": _TORCH.format(file=name), "onnx": _ONNX.format(file=name), "numpy": _NUMPY.format(file=name)}
+    names = {"file": _quoted(file), "shell_file": shlex.quote(file)}
+    return {"torch": _TORCH.format(**names), "onnx": _ONNX.format(**names), "numpy": _NUMPY.format(**names)}
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

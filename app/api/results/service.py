@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
 from typing import Any
 
 from app.api.backend import Backend
@@ -20,6 +20,7 @@ from cnet.results import report
 from cnet.results.points import BaselineResult, Point
 
 _SUFFIXES = {"torch": "pt", PACKED_ONNX: "packed.onnx"}
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
 def results(backend: Backend, job_id: str, owner: str) -> dict[str, Any]:
@@ -133,4 +134,6 @@ def bundle_name(job: Job, index: int) -> str:
 
 
 def _stem(job: Job, index: int) -> str:
-    return f"{Path(job.name or '').stem or job.id}-point{index}"
+    """The job's name, or else its id, and the index of the point, in characters that every file system takes."""
+    name = _NOT_IN_NAMES.sub("_", job.name or "").strip("_.")
+    return f"{name or job.id}-point{index}"

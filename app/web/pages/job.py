@@ -25,12 +25,21 @@ from app.web.progress import Progress, phases_of
 from app.web.rendering import render
 from app.web.use_it import snippets
 from app.web.visitor import VisitorDep
+from cnet.results.damage import verdict
+from cnet.search.selection import selection_reason
+from cnet.spec import Target
 
 router = APIRouter(prefix="/jobs/{job_id}", route_class=PageRoute, include_in_schema=False)
 
 PointIndex = Annotated[int | None, Query(ge=0, le=2**31 - 1)]
 _LOG_TAIL = 20_000  # bytes
-_FORMAT_NAMES = {"safetensors": "safetensors", "torch": "PyTorch (.pt)", "npz": "NumPy (.npz)", "onnx": "ONNX tensors"}
+_FORMATS = {
+    "torch": ("PyTorch (.pt)", "A state dict, for torch.load(file, weights_only=True)."),
+    "safetensors": ("safetensors", "All tensors, for any library that reads safetensors."),
+    "npz": ("NumPy (.npz)", "An array for each tensor, for numpy.load(file)."),
+    "onnx": ("ONNX tensors", "The initializers without a graph; below is how to put them into the graph of yours."),
+}
+"""The formats of decoded models in the order in which they are offered: a name, and what the file is."""
 
 
 @router.get("")
@@ -122,11 +131,30 @@ def _points(backend: Backend, job: Job, owner: str, index: int | None) -> dict[s
     plot = size_accuracy.plot([series], "Size and score of every point")
     return {
         "found": found,
+        **_judgement(job, found),
         "score": Score.shared_by(found.points),
         "plot": None if plot is None else Markup(svg.markup(plot)),  # noqa: S704 - built from elements
         "point": None if shown is None else PointDetails.of(shown, found.baseline),
-        "formats": [(name, _FORMAT_NAMES.get(name, name)) for name in model_formats()],
+        "formats": [(name, *_FORMATS.get(name, (name, ""))) for name in sorted(model_formats(), key=_place)],
         "uses": None if shown is None else snippets(results.bundle_name(job, shown.index)),
+    }
+
+
+def _place(model_format: str) -> int:
+    """The place of a format in the list of downloads; those of plug-ins come last."""
+    return list(_FORMATS).index(model_format) if model_format in _FORMATS else len(_FORMATS)
+
+
+def _judgement(job: Job, found: JobPoints) -> dict[str, Any]:
+    """Why the selected point was selected, and whether its network can be expected to work."""
+    chosen = next((point for point in found.points if point.index == found.selected), None)
+    if chosen is None or found.baseline is None:
+        return {"reason": None, "verdict": ""}
+    target = Target.model_validate(job.spec["target"]) if job.spec.get("target") else None
+    told = verdict(found.baseline, chosen).removeprefix("verdict: ")
+    return {
+        "reason": selection_reason(target, found.baseline, found.points, chosen),
+        "verdict": (told[:1].upper() + told[1:]).rstrip("."),
     }
 
 

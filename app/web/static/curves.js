@@ -37,7 +37,9 @@
     const { ctx, bbox } = plot;
     ctx.save();
     ctx.strokeStyle = colour("--quiet");
-    ctx.setLineDash([4, 5]);
+    ctx.globalAlpha = 0.55;
+    ctx.lineWidth = 1;
+    ctx.setLineDash([2, 4]);
     epochs.forEach((row, index) => {
       if (index === 0 || row.phase === epochs[index - 1].phase) return;
       const x = Math.round(plot.valToPos(index + 0.5, "x", true));
