@@ -25,6 +25,7 @@ from app.web.progress import Progress, phases_of
 from app.web.rendering import render
 from app.web.use_it import snippets
 from app.web.visitor import VisitorDep
+from cnet.bundle.packed_onnx import PACKED_ONNX
 from cnet.results.damage import verdict
 from cnet.search.selection import selection_reason
 from cnet.spec import Target
@@ -38,6 +39,7 @@ _FORMATS = {
     "safetensors": ("safetensors", "All tensors, for any library that reads safetensors."),
     "npz": ("NumPy (.npz)", "An array for each tensor, for numpy.load(file)."),
     "onnx": ("ONNX tensors", "The initializers without a graph; below is how to put them into the graph of yours."),
+    PACKED_ONNX: ("ONNX, packed", "The same with labels and codebooks, which ONNX Runtime unpacks when it loads them."),
 }
 """The formats of decoded models in the order in which they are offered: a name, and what the file is."""
 
