@@ -225,7 +225,7 @@ def test_model_in_another_format(bench: Bench, model_format: str) -> None:
     job = done(bench)
     answer = bench.client.get(f"/v1/jobs/{job.id}/model", params={"format": model_format})
     problem = check_problem(answer, 422, "unsupported_format")
-    assert "npz, onnx, safetensors, torch" in problem["detail"]
+    assert "npz, onnx, onnx-packed, safetensors, torch" in problem["detail"]
 
 
 def test_metrics(bench: Bench) -> None:
