@@ -1,10 +1,10 @@
 """The sandbox: a child process that reads one untrusted file under limits and rewrites it in the canonical form.
 
 ``python -m cnet.sandbox`` reads one JSON request from standard input, imports the file formats (with those of
-plug-ins), limits its own resources, and only then opens the file. It writes the canonical file and ``manifest.json``
-to the target folder (``manifest.json`` alone where the file is canonical already) and prints one line of JSON:
-``{"ok": true}``, ``{"error": {"code", "detail"}}`` or ``{"os_error": errno}``. Where it ends without such a line, the
-parent process reports by its exit status.
+plug-ins), limits its own resources and system calls, and only then opens the file. It writes the canonical file and
+``manifest.json`` to the target folder (``manifest.json`` alone where the file is canonical already) and prints one line
+of JSON: ``{"ok": true}``, ``{"error": {"code", "detail"}}`` or ``{"os_error": errno}``. Where it ends without such a
+line, the parent process reports by its exit status.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from cnet.formats.canonical_file import is_canonical, write_canonical
 from cnet.formats.checkpoint_manifest import CheckpointManifest
 from cnet.formats.safetensors import Safetensors
 from cnet.models.programs import ProgramManifest, read_program, write_canonical_program
+from cnet.syscall_filter import refuse_dangerous_calls
 
 WEIGHTS_FILE = "weights.safetensors"
 DATASET_FILE = "dataset.safetensors"
@@ -83,6 +84,7 @@ def main() -> int:
         return 2
     FORMATS.names(), DATASET_FORMATS.names()  # imports them: plug-ins are trusted code and may need more than a reader
     limit_resources(request)
+    refuse_dangerous_calls()
     sys.stdout.write(json.dumps(answer(request)) + "\n")
     return 0
 
