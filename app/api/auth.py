@@ -16,9 +16,10 @@ from app.api.session import check_same_origin, session_key
 from app.core.errors import ForbiddenError, ServiceError, UnauthorizedError
 from app.core.keys import ApiKey, ApiKeys, KeyLookup, NotRememberedError, RememberedKeys
 from app.core.keys import Scope as KeyScope
+from app.core.ownership import LOCAL_OWNER
 
-LOCAL_OWNER = "local"
 _READ_METHODS = {"GET", "HEAD", "OPTIONS"}
+_OF_PROXIES = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 
 
 @dataclass(frozen=True)
@@ -141,12 +142,18 @@ def _check_local(scope: Scope, headers: Headers) -> None:
     """Check that the client is on this machine and, where it is a browser, that the web page is too.
 
     ``Host`` shows a name that an attacker points at 127.0.0.1 (DNS rebinding), ``Origin`` shows a page of another site.
+    Where a proxy on this machine has passed the request on, the client may be anywhere.
     """
     client = scope.get("client")
     if client is None or not is_loopback(client[0]):
         raise UnauthorizedError(
             "API key: none exists yet, so only clients on this machine are served. "
             "Create one on the server with `cnet keys create --owner NAME`, and send it."
+        )
+    if any(name in headers for name in _OF_PROXIES):
+        raise ForbiddenError(
+            "request: a proxy has passed it on, so it may come from another machine, which a server without API keys "
+            "does not serve. Create a key with `cnet keys create --owner NAME`, and send it."
         )
     origin = headers.get("origin")
     pages = [f"//{headers.get('host', '')}", *([origin] if origin is not None else [])]

@@ -15,7 +15,8 @@ from app.console.exit_codes import FAILED
 from app.console.output import columns, emit_json, emit_line, note
 
 if TYPE_CHECKING:
-    from app.core.keys import ApiKey, ApiKeys
+    from app.core.db.engine import Database
+    from app.core.keys import ApiKey
 
 
 class ScopeName(StrEnum):
@@ -47,20 +48,52 @@ def create(
         raise typer.BadParameter(
             "an owner is a name of 1 to 200 characters. Give another --owner.", param_hint="--owner"
         )
-    with _keys(data, make=True) as keys:
-        key, secret = keys.create(owner, scope.value)
+    from app.core.keys import ApiKeys
+    from app.core.ownership import count_local
+
+    with _database(data, make=True) as database:
+        key, secret = ApiKeys(database).create(owner, scope.value)
+        local = count_local(database)
     if json:
         emit_json({"id": key.id, "key": secret, **_document(key)})
-        return
-    emit_line(secret)
-    note(f"This is key {key.id} of {owner} ({scope.value}). It is not shown again. Set CNET_API_KEY to it.")
+    else:
+        emit_line(secret)
+        note(f"This is key {key.id} of {owner} ({scope.value}). It is not shown again. Set CNET_API_KEY to it.")
+    if local:
+        note(
+            f"{local} objects were stored without a key and belong to nobody who has one. "
+            f"Run `cnet keys adopt --owner {owner}` to give them to {owner}."
+        )
+
+
+@commands.command()
+def adopt(
+    *,
+    owner: Annotated[str, typer.Option("--owner", help="Who gets what was stored without a key.")],
+    data: Data = None,
+    json: Json = False,
+) -> None:
+    """Give an owner all files, jobs and studies that were stored before the first key existed."""
+    from app.core.keys import ApiKeys
+    from app.core.ownership import adopt_local
+
+    with _database(data, make=False) as database:
+        if owner not in {key.owner for key in ApiKeys(database).find()}:
+            raise typer.BadParameter(f"{owner} has no key. Create one first.", param_hint="--owner")
+        count = adopt_local(database, owner)
+    if json:
+        emit_json({"owner": owner, "objects": count})
+    else:
+        emit_line(f"{count} objects belong to {owner} now")
 
 
 @commands.command("list")
 def list_(*, data: Data = None, json: Json = False) -> None:
     """List the API keys, without their secrets."""
-    with _keys(data, make=False) as keys:
-        found = keys.find()
+    from app.core.keys import ApiKeys
+
+    with _database(data, make=False) as database:
+        found = ApiKeys(database).find()
     if json:
         emit_json(
             {"data": [{"id": key.id, **_document(key), "revoked_at": _timestamp(key.revoked_at)} for key in found]}
@@ -78,8 +111,10 @@ def revoke(
     json: Json = False,
 ) -> None:
     """Revoke an API key. After the last one is revoked the server still needs a key."""
-    with _keys(data, make=False) as keys:
-        if not keys.revoke(key_id):
+    from app.core.keys import ApiKeys
+
+    with _database(data, make=False) as database:
+        if not ApiKeys(database).revoke(key_id):
             detail = f"there is no valid key {key_id}. Run `cnet keys list` to see all keys."
             note(f"cnet: {detail}")
             if json:
@@ -92,36 +127,40 @@ def revoke(
 
 
 @contextmanager
-def _keys(data: Path | None, *, make: bool) -> Iterator[ApiKeys]:
-    """The keys in the database of a data folder.
+def _database(data: Path | None, *, make: bool) -> Iterator[Database]:
+    """The database of a server, with the tables of this release.
 
     Args:
         data: the data folder; None: as the settings say.
-        make: create the folder where it does not exist, since the first key is created before the first start.
+        make: create a folder that was named and does not exist, since the first key is created before the first start.
 
     Raises:
-        NotFoundError: there is no such folder.
+        NotFoundError: there is no such folder; or none was named, and the one by default has no database.
 
     """
     from app.core.db import migrate
     from app.core.db.engine import Database
     from app.core.errors import NotFoundError
-    from app.core.keys import ApiKeys
     from app.core.settings import Settings
 
     settings = Settings()
+    named = data is not None or "data_dir" in settings.model_fields_set
     if data is not None:
         settings = settings.model_copy(update={"data_dir": data})
-    if not settings.database_url and not settings.data_dir.is_dir():
-        if not make:
+    folder = settings.data_dir
+    if not settings.database_url:
+        if not named and not (folder / "cnet.db").exists():
             raise NotFoundError(
-                f"there is no data folder {settings.data_dir}. Name the folder of the service with --data."
+                f"there is no data of a server in the folder {folder}. Name the folder of the service with --data; "
+                "a new one is made there."
             )
-        settings.data_dir.mkdir(mode=0o700, parents=True)
+        if not make and not folder.is_dir():
+            raise NotFoundError(f"there is no data folder {folder}. Name the folder of the service with --data.")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     database = Database(settings.database)
     try:
         migrate.upgrade(database)
-        yield ApiKeys(database)
+        yield database
     finally:
         database.close()
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.cli import run
+from app.core.db.engine import Database
+from app.core.jobs import Jobs, NewJob
 
 
 def test_version_needs_no_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,3 +47,36 @@ def test_commands_for_keys_need_an_existing_data_folder(
 
     assert "typo" in capsys.readouterr().err
     assert not (tmp_path / "typo").exists()
+
+
+def test_a_key_is_not_created_in_a_folder_that_nobody_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would be a key of a server that does not exist."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CNET_DATA_DIR", raising=False)
+
+    assert run(["keys", "create", "--owner", "ann"]) == 1
+
+    assert "--data" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_first_key_says_how_to_take_over_what_was_stored_without_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``cnet keys adopt`` does it."""
+    folder = str(tmp_path / "data")
+    assert run(["keys", "create", "--owner", "ann", "--data", folder]) == 0
+    assert "adopt" not in capsys.readouterr().err
+    database = Database(f"sqlite:///{tmp_path}/data/cnet.db")
+    job = Jobs(database).create(NewJob(owner="local", spec={}, time_limit=60))
+
+    assert run(["keys", "create", "--owner", "ann", "--data", folder]) == 0
+    assert "cnet keys adopt --owner ann" in capsys.readouterr().err
+    assert run(["keys", "adopt", "--owner", "nobody", "--data", folder]) == 2
+    assert run(["keys", "adopt", "--owner", "ann", "--data", folder]) == 0
+
+    assert "1 objects" in capsys.readouterr().out
+    assert Jobs(database).get(job.id, "ann")
+    database.close()

@@ -146,3 +146,13 @@ def test_loopback_addresses(host: str, expected: bool) -> None:
 def test_loopback_check_accepts_any_text(host: str) -> None:
     """No text makes the check raise."""
     assert is_loopback(host) in {True, False}
+
+
+@pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"])
+def test_without_keys_nothing_comes_through_a_proxy(bench: Bench, header: str) -> None:
+    """A proxy on this machine serves other machines, although its own address is this one's."""
+    answer = bench.client.get("/v1/jobs", headers={header: "192.0.2.1"})
+    assert answer.status_code == 403
+    assert "keys create" in answer.json()["detail"]
+    _, secret = bench.backend.keys.create("ann")
+    assert bench.client.get("/v1/jobs", headers={header: "192.0.2.1", **bearer(secret)}).status_code == 200
