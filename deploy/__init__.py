@@ -1,0 +1,1 @@
+"""Files for deployments, and a replay of the Dockerfile without Docker."""
