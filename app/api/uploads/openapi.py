@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from starlette.responses import Response
+
 from app.api.http.openapi import IDEMPOTENCY_HEADER
 from app.api.openapi.refusals import refusals
 from app.api.uploads.headers import CHECKSUMS, CHUNK_TYPE, VERSION
@@ -73,6 +75,7 @@ CREATION: dict[str, Any] = {
 """Of ``POST``."""
 
 DESCRIBED: dict[str, Any] = {
+    "response_class": Response,  # without content
     "responses": {
         200: _answer("The offset.", "Upload-Offset", "Upload-Length", "Upload-Expires", "Upload-Metadata"),
         **refusals(412),
