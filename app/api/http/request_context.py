@@ -14,6 +14,7 @@ from app.api.http.problems import fault_response, known_problem
 
 logger = logging.getLogger(__name__)
 
+_API_POLICY = "default-src 'none'; frame-ancestors 'none'"  # what the API sends is no page
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -39,6 +40,8 @@ class RequestContext:
                 headers = MutableHeaders(scope=message)
                 headers["X-Request-Id"] = request_id
                 headers.setdefault("X-Content-Type-Options", "nosniff")
+                if scope["path"].startswith("/v1"):
+                    headers.setdefault("Content-Security-Policy", _API_POLICY)
             await send(message)
 
         try:

@@ -1,0 +1,146 @@
+"""Send a large upload and events through the example of a reverse proxy: ``python -m benchmarks.proxy``.
+
+Caddy runs with deploy/caddy/Caddyfile, and with a certificate of its own making. Two gigabytes are sent in one request
+through it, then the events of a job are followed while it is cancelled. Caddy must be installed. The result goes to
+docs/results/service.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx2
+
+from app.core.jobs import Jobs, NewJob
+from benchmarks.service_page import table, write_section
+from tests.api_server import ApiServer, api_server
+from tests.processes import until
+
+MB = 10**6
+CADDYFILE = Path(__file__).resolve().parents[1] / "deploy" / "caddy" / "Caddyfile"
+_CHUNK = bytes(2**20)
+
+
+def main() -> int:
+    """Measure both; the exit status is 1 where the upload is not whole."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--megabytes", type=int, default=2000)
+    parser.add_argument("--no-page", action="store_true", help="leave docs/results/service.md as it is")
+    chosen = parser.parse_args()
+    size = chosen.megabytes * MB
+    with api_server() as server, _proxy(server) as (url, trust):
+        headers = server.key("ann")
+        with httpx2.Client(base_url=url, headers=headers, verify=trust, timeout=600.0, trust_env=False) as client:
+            seconds, received = _upload(client, size)
+            delay = _event(client, server)
+    rows = [["bytes sent in one request", f"{size:,}"], ["bytes acknowledged", f"{received:,}"]]
+    rows += [["seconds for the upload", f"{seconds:.1f}"], ["seconds from a cancellation to its event", f"{delay:.2f}"]]
+    text = table(["what", "number"], rows)
+    print(text)
+    if received == size and not chosen.no_page:
+        write_section(
+            "proxy",
+            f"## Through the reverse proxy\n\nCaddy with `deploy/caddy/Caddyfile` (TLS, HTTP/1.1) in front of the API, "
+            f"client and both on one machine.\n\n{text}\n\n`python -m benchmarks.proxy`",
+        )
+    return 0 if received == size else 1
+
+
+@contextmanager
+def _proxy(server: ApiServer) -> Iterator[tuple[str, ssl.SSLContext]]:
+    """Caddy in front of the API: its URL, and the certificate to trust."""
+    caddy = shutil.which("caddy")
+    if caddy is None:
+        sys.exit("caddy: it is not installed. Install it.")
+    with tempfile.TemporaryDirectory(prefix="proxy-") as folder:
+        port, plain = _free_port(), _free_port()
+        config = Path(folder) / "Caddyfile"
+        own = f"admin off\n\tskip_install_trust\n\thttp_port {plain}"  # nothing outside of the folder changes
+        config.write_text(CADDYFILE.read_text().replace("admin off", own, 1))
+        environment = {
+            "CNET_DOMAIN": f"localhost:{port}",
+            "CNET_UPSTREAM": f"127.0.0.1:{server.port}",
+            "HOME": folder,
+            "XDG_DATA_HOME": folder,
+        }
+        command = [caddy, "run", "--config", str(config), "--adapter", "caddyfile"]
+        with (Path(folder) / "log").open("wb") as log:
+            process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+        try:
+            root = Path(folder) / "caddy/pki/authorities/local/root.crt"
+            until(lambda: root.exists() and b"END CERTIFICATE" in root.read_bytes(), what="the certificate of Caddy")
+            trust = ssl.create_default_context(cafile=str(root))
+            url = f"https://localhost:{port}"
+
+            def passes() -> bool:
+                with suppress(httpx2.TransportError):
+                    return httpx2.get(f"{url}/livez", verify=trust, timeout=60.0, trust_env=False).status_code == 200
+                return False
+
+            until(passes, seconds=120.0, what="Caddy")
+            yield url, trust
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def _upload(client: httpx2.Client, size: int) -> tuple[float, int]:
+    """Send an upload in one request. Returns the seconds until the answer, and the number of bytes that arrived."""
+
+    def chunks() -> Iterator[bytes]:
+        for start in range(0, size, len(_CHUNK)):
+            yield _CHUNK[: size - start]
+
+    headers = {
+        "Tus-Resumable": "1.0.0",
+        "Upload-Length": str(size),
+        "Content-Length": str(size),
+        "Content-Type": "application/offset+octet-stream",
+    }
+    started = time.monotonic()
+    answer = client.post("/v1/uploads", content=chunks(), headers=headers)
+    seconds = time.monotonic() - started
+    answer.raise_for_status()
+    client.delete(answer.headers["location"], headers={"Tus-Resumable": "1.0.0"}).raise_for_status()
+    return seconds, int(answer.headers["upload-offset"])
+
+
+def _event(client: httpx2.Client, server: ApiServer) -> float:
+    """Seconds from the cancellation of a queued job to the event that tells of it."""
+    job = Jobs(server.database).create(NewJob(owner="ann", spec={}, time_limit=60))
+    begun, arrived = threading.Event(), []
+
+    def follow() -> None:
+        with client.stream("GET", f"/v1/jobs/{job.id}/events", headers={"Accept": "text/event-stream"}) as answer:
+            for line in answer.iter_lines():
+                begun.set()
+                if "cancelled" in line:
+                    arrived.append(time.monotonic())
+
+    thread = threading.Thread(target=follow)
+    thread.start()
+    begun.wait(60)
+    asked = time.monotonic()
+    client.post(f"/v1/jobs/{job.id}/cancel").raise_for_status()
+    thread.join(120)
+    return arrived[0] - asked
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return int(probe.getsockname()[1])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
