@@ -13,7 +13,9 @@ pytestmark = pytest.mark.skipif(
     reason="the filter knows Linux on x86-64 and AArch64 alone",
 )
 
-BEGIN = "import os, socket, subprocess, sys, threading\nfrom cnet.syscall_filter import refuse_dangerous_calls\n"
+BEGIN = (
+    "import os, socket, subprocess, sys, threading\nfrom cnet.sandbox.syscall_filter import refuse_dangerous_calls\n"
+)
 
 
 def run(code: str) -> str:

@@ -31,7 +31,7 @@ from cnet.formats.canonical_file import is_canonical, write_canonical
 from cnet.formats.checkpoint_manifest import CheckpointManifest
 from cnet.formats.safetensors import Safetensors
 from cnet.models.programs import ProgramManifest, read_program, write_canonical_program
-from cnet.syscall_filter import refuse_dangerous_calls
+from cnet.sandbox.syscall_filter import refuse_dangerous_calls
 
 WEIGHTS_FILE = "weights.safetensors"
 DATASET_FILE = "dataset.safetensors"
@@ -157,7 +157,3 @@ def limit_resources(request: SandboxRequest) -> None:
         libc = ctypes.CDLL(None)
         libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
