@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,7 +56,7 @@ def section(options: Options, result: Result) -> str:
         "## Chaos",
         f"`{command}`",
         *(__doc__ or "").split("\n\n")[1:],
-        " ".join(_sentences(options, result)),
+        textwrap.fill(" ".join(_sentences(options, result)), 120),
         table(["what died", "times"], [*deaths, ["all", str(result.deaths.total())]]),
         table(["what the clients saw", "times"], answers),
     ]
@@ -68,11 +70,13 @@ def _sentences(options: Options, result: Result) -> Iterator[str]:
         yield f"After {options.submit_seconds:.0f} s the clients submitted no more of the {options.jobs} jobs."
     yield f"{len(record.ended)} jobs ended within {result.seconds:.0f} s, each once, in {result.attempts} attempts:"
     yield f"{ended}."
-    yield f"{record.bundles} bundles were downloaded and verified; {len(record.digests)} different jobs were repeated,"
-    yield f"and gave the same bytes each time. {len(record.checkpoints)} checkpoints, {uploads.acknowledged:,} bytes,"
+    yield f"{record.bundles} bundles were downloaded and verified; jobs with the same content, of which there were"
+    yield f"{len(record.digests)}, gave the same bytes. {len(record.checkpoints)} checkpoints,"
+    yield f"{uploads.acknowledged:,} bytes,"
     yield f"were uploaded, over {uploads.cuts} connections that the clients broke off. The sweep found {result.swept}"
     yield "blobs without a row, left by killed processes, and removed them. The workers had"
-    yield f"{'mount namespaces' if result.isolated else 'no namespaces, but folders'} of their own."
+    yield f"{'mount namespaces' if result.isolated else 'no namespaces, but folders'} of their own. The machine had"
+    yield f"{os.cpu_count()} cores and a load average of {os.getloadavg()[2]:.0f} over the last 15 minutes."
 
 
 if __name__ == "__main__":
