@@ -96,9 +96,9 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
         redoc_url=None,
     )
     app.state.backend = backend
-    for router in (uploads, stored, checkpoints, datasets, programs):
+    for router in (jobs, uploads, stored, checkpoints, datasets, programs):  # they are tried in turn: polls first
         app.include_router(router)
-    for router in (jobs, studies, results, compare, catalogue, workers, keys, health):
+    for router in (studies, results, compare, catalogue, workers, keys, health):
         app.include_router(router)
     add_pages(app)
     for kind in (ServiceError, CnetError, SQLAlchemyError, OSError):

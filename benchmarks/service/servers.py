@@ -87,7 +87,7 @@ def running(settings: Settings, module: str = "app.up.serve") -> Iterator[Server
             return False
 
         try:
-            until(answers, what=module)
+            until(answers, 300.0, module)
             yield server
         finally:
             process.kill()

@@ -21,6 +21,11 @@ def json_response(content: Any, status: int = 200, headers: Mapping[str, str] | 
     return Response(text.encode("utf-8", "replace"), status, headers=headers, media_type="application/json")
 
 
+def model_response(model: BaseModel) -> Response:
+    """A JSON response with one pydantic model, which its own serializer writes at once; NaN and infinity are null."""
+    return Response(model.model_dump_json(by_alias=True), media_type="application/json")
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump(by_alias=True)

@@ -16,7 +16,7 @@ from app.api.dependencies import BackendDep, JobId, OwnerDep, bearer_security
 from app.api.http.bodies import read_json
 from app.api.http.file_response import send_file
 from app.api.http.idempotency import AnswerStore, idempotent
-from app.api.http.json_response import json_response
+from app.api.http.json_response import json_response, model_response
 from app.api.http.negotiation import prefers
 from app.api.http.openapi import IDEMPOTENCY_HEADER, JOB_BODY, SENT, binary
 from app.api.http.pagination import page
@@ -79,7 +79,7 @@ async def get(
     wait: Annotated[
         float, Query(ge=0, le=60, description="Seconds to wait for a change of status or phase; 0: answer at once.")
     ] = 0,
-) -> JobView:
+) -> Response:
     """With `wait` the answer comes at the next change of status or phase, or when the time is up.
 
     For a job that has ended it comes at once.
@@ -87,7 +87,7 @@ async def get(
     if wait:
         job = await run_in_threadpool(service.get, backend, job_id, owner)
         await watching.wait_for_change(backend, job, wait, request.is_disconnected)
-    return await run_in_threadpool(service.show, backend, job_id, owner)
+    return await run_in_threadpool(lambda: model_response(service.show(backend, job_id, owner)))
 
 
 @router.delete("/jobs/{job_id}", operation_id="delete_job", summary="Delete a job", status_code=204)

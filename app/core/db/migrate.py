@@ -81,6 +81,7 @@ def _without_foreign_keys(database: Database) -> Iterator[Connection]:
     SQLite changes a table by replacing it by a copy, and would refuse to drop one that rows of others refer to.
     """
     with database.engine.connect() as plain:
+        plain.detach()  # it is closed afterwards: nobody else gets a connection without foreign keys
         raw = plain.connection.dbapi_connection
         if raw is not None:
             raw.cursor().execute("PRAGMA foreign_keys=OFF")  # has no effect once the transaction has begun
