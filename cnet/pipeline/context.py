@@ -9,12 +9,15 @@ from typing import Any
 
 from cnet.observer import check_stop
 from cnet.pipeline.calibrated_network import CalibratedNetwork
-from cnet.pipeline.inputs import RunObserver
+from cnet.pipeline.inputs import RunObserver, SharedTrainings
 from cnet.pipeline.network import TrainableNetwork
 from cnet.pipeline.plan import CompressionPlan
 from cnet.pipeline.progress import ProgressMeter, StepCosts
 from cnet.pipeline.run_folder import RunFolder
 from cnet.weights import Weights
+
+_SHARED = ("baseline", "finetune")
+"""Names of the trainings that do not depend on pruning and quantizing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,7 @@ class RunContext:
         meter: adds up the costs of the steps that are done.
         notes: what the manifest of every bundle says about the run: its spec, and digests of its inputs.
         revisits_sparsities: whether later points may have a sparsity of earlier points again, as in a search.
+        shared: trainings in common with other runs, and the key of those of this run; None: there are none.
     """
 
     checkpoint: Weights | None
@@ -44,6 +48,7 @@ class RunContext:
     meter: ProgressMeter
     notes: dict[str, Any]
     revisits_sparsities: bool
+    shared: tuple[SharedTrainings, str] | None = None
 
     @contextmanager
     def phase(self, name: str, cost: float = 0.0) -> Iterator[None]:
@@ -61,6 +66,30 @@ class RunContext:
         """Count ``cost`` as done. Raises StoppedError where the observer asks to stop."""
         self.meter.advance(cost)
         check_stop(self.observer)
+
+    def take_shared(self, name: str) -> Weights | None:
+        """The weights of a training that another run has shared; None where this run has to train them."""
+        shared = self._shared(name)
+        if shared is None or not shared[0].take(shared[1], self.folder.weights_file(name)):
+            return None
+        self.observer.log(f"{name}: weights of a run with the same training are taken over")
+        return self.folder.weights(name)
+
+    def give_shared(self, name: str) -> None:
+        """Share the weights of a training, which are saved in the folder, with other runs."""
+        shared = self._shared(name)
+        if shared is not None:
+            shared[0].give(shared[1], self.folder.weights_file(name))
+
+    def _shared(self, name: str) -> tuple[SharedTrainings, str] | None:
+        """The store for the weights of a training, and their key; None where other runs do not have this training.
+
+        Networks in another form are not shared, since their weights take more than one file.
+        """
+        if self.shared is None or name not in _SHARED or self.plan.transform is not None:
+            return None
+        store, key = self.shared
+        return store, f"{name}-{key}"
 
     def log(self, sentences: Iterable[str]) -> None:
         """Write each sentence to the log."""

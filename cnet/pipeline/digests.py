@@ -16,6 +16,11 @@ STATE_VERSION = 3
 """Version of the saved state of a run. It rises with each change, so that no release resumes the state of another."""
 
 _NOT_IN_BUNDLES = ("name", "labels", "checkpoint", "time_limit", "resources")
+_AFTER_TRAINING = ("quantize", "encode", "target")
+"""Fields of a spec that matter only after the fine-tuning."""
+
+_AFTER_RATE = ("prune", "recover")
+"""Fields that matter only after it where its learning rate is known: a rate is chosen for all epochs of a job."""
 
 
 def spec_document(spec: JobSpec) -> dict[str, Any]:
@@ -58,6 +63,20 @@ def run_key(spec: JobSpec, weights: str | None, dataset: str | None, calibration
     """
     inputs = [weights, dataset] if calibration is None else [weights, dataset, calibration]
     return hashlib.sha256(_json([STATE_VERSION, spec_document(spec), *inputs])).hexdigest()
+
+
+def trainings_key(spec: JobSpec, weights: str | None, dataset: str | None, *, rate_is_open: bool) -> str:
+    """SHA-256, hex, of everything that decides the weights before pruning.
+
+    Args:
+        spec: the job, as for ``run_key``.
+        weights: digest of the checkpoint, hex.
+        dataset: digest of the data set, hex.
+        rate_is_open: whether the run finds the learning rate of the fine-tuning itself.
+    """
+    later = _AFTER_TRAINING if rate_is_open else (*_AFTER_TRAINING, *_AFTER_RATE)
+    document = {name: value for name, value in spec_document(spec).items() if name not in later}
+    return hashlib.sha256(_json([STATE_VERSION, document, weights, dataset])).hexdigest()
 
 
 def _json(value: Any) -> bytes:

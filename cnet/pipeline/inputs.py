@@ -37,6 +37,27 @@ class SilentRunObserver(SilentObserver):
         """Ignore."""
 
 
+class SharedTrainings(Protocol):
+    """The weights with which trainings end that several runs have in common, by a key of everything that decides them.
+
+    One of the runs trains, and the others take over the file that a resumed run would read. Their bundles are therefore
+    the same as without sharing.
+    """
+
+    def take(self, key: str, target: Path) -> bool:
+        """Write the weights of a training to the file ``target``. Waits while another run trains them.
+
+        Returns:
+            False where this run has to train them, and to ``give`` them afterwards.
+
+        Raises:
+            StoppedError: this run was asked to stop while it waited.
+        """
+
+    def give(self, key: str, source: Path) -> None:
+        """Share the weights in the file ``source``. Nothing happens where they are shared already."""
+
+
 @dataclass(frozen=True)
 class StreamingSizes:
     """When and how weights are read chunk by chunk; the result does not depend on it.
@@ -68,6 +89,7 @@ class Inputs:
         program: the network of a job that names a program as its architecture; None otherwise.
         calibration: the data set that ``calibrate.inputs`` names, or the job's own where it names none; None where the
             job does not calibrate.
+        shared: trainings that this run has in common with others; None: it trains everything itself.
     """
 
     weights: Weights | None
@@ -77,6 +99,7 @@ class Inputs:
     streaming_sizes: StreamingSizes = StreamingSizes()
     program: StoredProgram | None = None
     calibration: Dataset | None = None
+    shared: SharedTrainings | None = None
 
 
 @dataclass(frozen=True)

@@ -263,11 +263,14 @@ class NetworkSteps:
         """The weights that ``train`` makes, or that an earlier attempt saved. Its own state is dropped afterwards."""
         context = self._context
         weights = context.folder.weights(name)
+        if weights is not None:
+            context.observer.log(f"{name}: weights of an earlier attempt are taken over")
+        else:
+            weights = context.take_shared(name)
         if weights is None:
             made = train(context.folder.training(name), context.meter.within(cost))
             weights = context.folder.set_weights(name, made)
-        else:
-            context.observer.log(f"{name}: weights of an earlier attempt are taken over")
+        context.give_shared(name)
         context.folder.drop_training(name)
         context.meter.advance(cost)
         check_stop(context.observer)

@@ -29,9 +29,9 @@ from cnet.models.programs import StoredProgram
 from cnet.pipeline import log_warnings
 from cnet.pipeline.calibrated_network import CalibratedNetwork
 from cnet.pipeline.context import RunContext
-from cnet.pipeline.digests import dataset_digest, run_key, spec_document, with_program_digest
+from cnet.pipeline.digests import dataset_digest, run_key, spec_document, trainings_key, with_program_digest
 from cnet.pipeline.in_memory import InMemorySteps
-from cnet.pipeline.inputs import Inputs, Outcome, RunObserver
+from cnet.pipeline.inputs import Inputs, Outcome, RunObserver, SharedTrainings
 from cnet.pipeline.network import NetworkSource, TrainableNetwork
 from cnet.pipeline.network_steps import NetworkSteps
 from cnet.pipeline.phase_errors import PhaseTracker, errors_name_phase
@@ -139,8 +139,7 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
     dataset = _with_validation(spec, inputs.dataset, observer)
     calibration = dataset if uses_own_inputs(spec) else inputs.calibration
     spec = with_computed_scaling(spec, dataset or calibration, observer)
-    source = NetworkSource(inputs.program, checkpoint)
-    network = _network(spec, dataset, plan, source, observer)
+    network = _network(spec, dataset, plan, NetworkSource(inputs.program, checkpoint), observer)
     calibrated = None if calibration is None else CalibratedNetwork(spec, calibration, inputs.program, observer)
     for part in (network, calibrated):
         if checkpoint is not None and part is not None:
@@ -166,7 +165,18 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         meter=ProgressMeter(observer, costs.total),
         notes=_notes(spec, digests, checkpoint),
         revisits_sparsities=search.is_searched(spec),
+        shared=_shared(spec, inputs, digests, network),
     )
+
+
+def _shared(
+    spec: JobSpec, inputs: Inputs, digests: Mapping[str, str | None], network: TrainableNetwork | None
+) -> tuple[SharedTrainings, str] | None:
+    """The trainings in common with other runs, and the key of those of this run."""
+    if inputs.shared is None or network is None:
+        return None
+    open_rate = inputs.weights is not None and network.rate_is_open
+    return inputs.shared, trainings_key(spec, digests["weights"], digests["dataset"], rate_is_open=open_rate)
 
 
 def _selection(selection: Selection, weights: Weights, program: StoredProgram | None) -> Selection:

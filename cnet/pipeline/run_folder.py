@@ -63,7 +63,7 @@ class RunFolder:
 
     def weights(self, name: str) -> Weights | None:
         """The weights saved as ``name``, or None."""
-        path = self._weights(name)
+        path = self.weights_file(name)
         if not path.exists():
             return None
         form = self._read(path.with_suffix(".json")) or {"products": []}
@@ -72,17 +72,21 @@ class RunFolder:
 
     def set_weights(self, name: str, weights: Weights) -> Weights:
         """Save weights, and return what a resumed run would read."""
-        path = self._weights(name)
+        path = self.weights_file(name)
         if weights.products:
             self._write(path.with_suffix(".json"), {"products": [asdict(product) for product in weights.products]})
         with atomic_path(path) as draft:
             write_canonical(draft, weights)
         return with_products(read_canonical(path, self._selection), weights.products)
 
+    def weights_file(self, name: str) -> Path:
+        """The path of saved weights."""
+        return self._folder / "weights" / f"{name}.safetensors"
+
     def drop_weights(self, name: str) -> None:
         """Remove saved weights, where there are any of that name."""
         for suffix in (".safetensors", ".json"):
-            self._weights(name).with_suffix(suffix).unlink(missing_ok=True)
+            self.weights_file(name).with_suffix(suffix).unlink(missing_ok=True)
 
     def training(self, name: str) -> Path:
         """The path of the state of the training ``name``. The trainer may write other files beside it."""
@@ -115,9 +119,6 @@ class RunFolder:
         self._clear("weights", "training")
         for draft in (self._folder / "bundles").glob("*.draft"):
             draft.unlink()
-
-    def _weights(self, name: str) -> Path:
-        return self._folder / "weights" / f"{name}.safetensors"
 
     def _clear(self, *parts: str) -> None:
         for part in parts:

@@ -21,7 +21,7 @@ from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
 from app.core.db.tables import checkpoints, datasets, events, job_logs, jobs, points, programs, studies
 from app.core.idempotency import IdempotencyKeys
-from app.core.jobs import JobFolder, JobLogs, Lifecycle
+from app.core.jobs import JobFolder, JobLogs, Lifecycle, Trainings
 from app.core.settings import Settings
 from app.core.states import ACTIVE, FINAL
 from app.core.uploads import PartialFiles, Uploads, sweep_uploads
@@ -70,6 +70,7 @@ class Retention:
             "remove deleted jobs": self.remove_jobs,
             "remove folders of ended jobs": self.remove_folders,
             "remove states of ended jobs": self.remove_states,
+            "forget trainings of ended studies": Trainings(self._database, self._clock).forget_ended,
             "remove blobs": self.remove_blobs,
             "remove scratch files": self.remove_scratch,
             "remove old rows": self.remove_rows,

@@ -12,12 +12,13 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from typing import Any
 
-from app.core.blobs import open_blobs
+from app.core.blobs import BlobStore, open_blobs
 from app.core.db.engine import Database
 from app.core.errors import UnavailableError
-from app.core.jobs import End, Job, JobFolder, JobLogs, JobPoints, Lifecycle
+from app.core.jobs import End, Job, JobFolder, JobLogs, JobPoints, Lifecycle, Trainings
 from app.core.launch import die_with_parent
 from app.core.settings import Settings
 from app.core.states import Status
@@ -32,6 +33,7 @@ from worker.run.inputs import BorrowedFiles, load_inputs
 from worker.run.job_log import JobLog
 from worker.run.observer import JobObserver
 from worker.run.reporter import FencedError, JobReporter, StopFlag, retry_until_available
+from worker.run.study_trainings import StudyTrainings
 from worker.state import open_states
 
 
@@ -95,7 +97,8 @@ class Runner:
     def _work(self) -> Outcome:
         job, blobs = self._job, open_blobs(self._settings)
         spec = JobSpec.parse(job.spec)
-        self._reporter.set_columns(versions={**versions(), "device": _device(spec, self._settings.job_threads)})
+        machine = {**versions(), "device": _device(spec, self._settings.job_threads)}
+        self._reporter.set_columns(versions=machine)
         observer = JobObserver(job, self._reporter, self._job_log, blobs, self._stop)
         observer.phase("load")
         self._folder.path.mkdir(parents=True, exist_ok=True)
@@ -105,8 +108,15 @@ class Runner:
             inputs = retry_until_available(
                 lambda: load_inputs(job, spec, self._database, files, self._folder.state), self._stop
             )
+            if job.study_id is not None:
+                inputs = replace(inputs, shared=self._shared(blobs, machine, observer))
             with self._states.keep(job.id, job.attempt, self._folder.state, self._job_log.write):
                 return run(spec, inputs, observer)
+
+    def _shared(self, blobs: BlobStore, machine: dict[str, str], observer: JobObserver) -> StudyTrainings:
+        """The trainings that the job may have in common with others of its study."""
+        equal = {**machine, "threads": str(self._settings.job_threads)}
+        return StudyTrainings(Trainings(self._database), blobs, self._job, equal, observer.log, self._stop)
 
 
 def _device(spec: JobSpec, threads: int) -> str:

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Select, select, text
 
 from app.core.blobs.base import BlobStore
 from app.core.db.engine import Database
-from app.core.db.tables import checkpoints, datasets, points, programs
+from app.core.db.tables import checkpoints, datasets, points, programs, shared_trainings
 from app.core.errors import NotFoundError
 
 Result = TypeVar("Result")
@@ -99,7 +99,9 @@ def digests_in_use(database: Database) -> set[str]:
 def _queries() -> list[Select[tuple[str]]]:
     """Queries for all references. The content of a deleted upload is needed by nobody."""
     uploads = (checkpoints, datasets, programs)
-    return [*(select(table.c.blob).where(table.c.deleted_at.is_(None)) for table in uploads), select(points.c.blob)]
+    trained = select(shared_trainings.c.blob).where(shared_trainings.c.blob.is_not(None))
+    kept = [select(table.c.blob).where(table.c.deleted_at.is_(None)) for table in uploads]
+    return [*kept, select(points.c.blob), trained]
 
 
 def _references(digest: str) -> list[Select[tuple[str]]]:

@@ -152,6 +152,17 @@ jobs = Table(
     Index(None, "study_id", "study_index"),
 )
 
+shared_trainings = Table(
+    "shared_trainings",
+    metadata,
+    Column("study_id", ID, ForeignKey("studies.id"), primary_key=True),
+    Column("key", String(140), primary_key=True),  # digest of everything that decides the weights
+    Column("job_id", ID, ForeignKey("jobs.id"), nullable=False),  # that trains, in this attempt
+    Column("attempt", Integer, nullable=False),
+    Column("blob", String(64)),  # the weights; null while they are trained
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
 points = Table(
     "points",
     metadata,

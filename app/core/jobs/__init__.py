@@ -9,6 +9,7 @@ from app.core.jobs.logs import JobLogs
 from app.core.jobs.points import JobPoints, PointRow
 from app.core.jobs.store import Jobs
 from app.core.jobs.studies import Studies
+from app.core.jobs.trainings import SharedTraining, Trainings
 
 __all__ = [
     "End",
@@ -26,5 +27,7 @@ __all__ = [
     "Lifecycle",
     "NewJob",
     "PointRow",
+    "SharedTraining",
     "Studies",
+    "Trainings",
 ]
