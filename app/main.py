@@ -28,6 +28,8 @@ from app.api.http.request_context import RequestContext
 from app.api.jobs.endpoints import router as jobs
 from app.api.keys.endpoints import router as keys
 from app.api.keys.schemas import KeyRequest
+from app.api.metrics.endpoints import router as metrics
+from app.api.metrics.request_counts import CountRequests
 from app.api.programs.endpoints import router as programs
 from app.api.request_folder import remove_abandoned_folders
 from app.api.results.endpoints import router as results
@@ -98,7 +100,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     app.state.backend = backend
     for router in (jobs, uploads, stored, checkpoints, datasets, programs):  # they are tried in turn: polls first
         app.include_router(router)
-    for router in (studies, results, compare, catalogue, workers, keys, health):
+    for router in (studies, results, compare, catalogue, workers, keys, health, metrics):
         app.include_router(router)
     add_pages(app)
     for kind in (ServiceError, CnetError, SQLAlchemyError, OSError):
@@ -108,6 +110,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     app.add_middleware(Authentication, keys=backend.keys)
     app.add_middleware(TusResponses)
     app.add_middleware(RequestContext)
+    app.add_middleware(CountRequests, counts=backend.requests)
     app.add_middleware(Draining, silence=backend.settings.linger_seconds)  # the last added is the outermost
     app.openapi = lambda: describe(app, (JobSpec, StudyRequest, KeyRequest))  # type: ignore[method-assign]
     return app

@@ -38,7 +38,7 @@ class Principal:
 
 
 class Authentication:
-    """ASGI middleware that authenticates all requests below ``/v1`` and sets ``request.state.principal``."""
+    """ASGI middleware that authenticates requests to ``/v1`` and ``/metrics`` and sets ``request.state.principal``."""
 
     def __init__(self, app: ASGIApp, keys: ApiKeys) -> None:
         self._app = app
@@ -135,7 +135,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _needs_authentication(path: str) -> bool:
-    return path == "/v1" or path.startswith("/v1/")
+    return path in ("/v1", "/metrics") or path.startswith("/v1/")
 
 
 def _check_local(scope: Scope, headers: Headers) -> None:

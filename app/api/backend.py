@@ -9,6 +9,7 @@ from anyio import CapacityLimiter
 from app.api.blob_download import BlobDownloads
 from app.api.jobs.feed import JobFeed
 from app.api.jobs.placement import LiveWorkers
+from app.api.metrics.request_counts import RequestCounts
 from app.api.running_hashes import RunningHashes
 from app.api.sandbox import Sandbox, SandboxLimits
 from app.core.blobs import BlobStore, open_blobs
@@ -52,6 +53,7 @@ class Backend:
     studies: Studies
     lifecycle: Lifecycle
     events: JobEvents
+    requests: RequestCounts
     feed: JobFeed
     points: JobPoints
     logs: JobLogs
@@ -91,6 +93,7 @@ class Backend:
             studies=Studies(database, retention_days=days),
             lifecycle=Lifecycle(database),
             events=JobEvents(database),
+            requests=RequestCounts(),
             feed=JobFeed(JobChanges(database)),
             points=JobPoints(database),
             logs=JobLogs(database),
