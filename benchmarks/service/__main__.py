@@ -23,9 +23,11 @@ _COLUMNS = ("measured", "database", "result", "goal")
 _INTRODUCTION = """\
 ## Load
 
-Made by `python -m benchmarks.service --write`, on one machine with {processors} processors that did other work at the
-same time. A bare route is a FastAPI application with one route that reads the same row with the same engine, server
-and connection pool, and checks no key. Copying reads the file, hashes it and writes it to the disk in one thread.
+Made by `python -m benchmarks.service --write`, on one machine with {processors} processors that many other processes
+used at the same time. A bare route is a FastAPI application with one route that reads the same row with the same
+engine, server and connection pool, and checks no key. A page of the list counts the jobs before each of its own in
+the queue, so its time does not depend on which page it is, but grows with the queue. Copying reads the file, hashes
+it and writes it to the disk in one thread. Parts that a run leaves out (`--only`) are not in the table.
 
 {table}
 """
@@ -78,7 +80,7 @@ def pages(kind: str) -> list[Row]:
     found = queueing.measure_pages(kind, 10_000)
     times = ", ".join(f"{1000 * seconds:.0f} ms" for seconds in (found.few, found.first, found.last))
     what = "a page of 50: of 100 jobs; first and last ones of 10,000"
-    return [[what, kind, times, "constant"]]
+    return [[what, kind, times, "the same for first and last"]]
 
 
 def turns(kind: str) -> list[Row]:
