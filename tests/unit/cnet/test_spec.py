@@ -58,7 +58,7 @@ def test_a_mistake_is_reported_with_its_location(part: dict[str, Any], loc: tupl
 @pytest.mark.parametrize(
     ("part", "said"),
     [
-        ({"prun": 1}, "Use one of architecture, baseline, checkpoint, "),
+        ({"prun": 1}, "Use one of architecture, baseline, calibrate, checkpoint, "),
         ({"prune": {"name": "lamp", "sparsty": 1}}, "Use one of floor, gradual, name, scope, sparsity."),
         ({"prune": {"name": "lamp", "gradual": {"epoch": 1}}}, "Use one of epochs, rise, start, steps."),
         ({"quantize": {"name": "kmeans", "step": 1}}, "or a quantizer that has step: ecsq, universal."),
