@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from cnet import dtypes
 from cnet.calibrate.config import few_samples
-from cnet.calibrate.layer_quantizer import LayerQuantizer, Sensitivity
+from cnet.calibrate.layer_quantizer import LayerQuantizer
 from cnet.calibrate.network import NetworkOnInputs, OnFraction
 from cnet.calibrate.observation import Observation, observe
 from cnet.calibrate.samples import in_batches, in_halves
@@ -28,7 +28,7 @@ from cnet.training.networks.loaded import LoadedNetwork
 from cnet.weights import Weights
 
 Mask = npt.NDArray[np.bool_]
-Sensitivities = Mapping[str, Sensitivity]
+Sensitivities = Mapping[str, float]
 
 _FISHER_SAMPLES = 128
 
@@ -64,8 +64,10 @@ class Calibration(NetworkOnInputs):
         few = few_samples(len(self.split))
         return () if few is None else (few,)
 
-    def sensitivities(self, weights: Weights, on_fraction: OnFraction = _ignore_fraction) -> dict[str, Sensitivity]:
+    def sensitivities(self, weights: Weights, on_fraction: OnFraction = _ignore_fraction) -> dict[str, float]:
         """How sensitive the outputs are to each compressible tensor, by name; for all points of a network.
+
+        It is the mean of the diagonal of the Fisher information over the tensor.
 
         Args:
             weights: of the network.
@@ -87,8 +89,7 @@ class Calibration(NetworkOnInputs):
                     f"warning: calibrate: all inputs of {', '.join(observation.dead)} are 0 on the calibration inputs"
                 )
             singles = in_batches(self.split, 1)[:_FISHER_SAMPLES]
-            fisher = mean_fisher(loaded.module, tensors, singles, self.task, self.observer, on_fraction)
-            return {name: Sensitivity(fisher[name], observation.powers.get(name, 0.0)) for name in tensors}
+            return mean_fisher(loaded.module, tensors, singles, self.task, self.observer, on_fraction)
 
     def quantize(
         self,
@@ -126,8 +127,12 @@ class Calibration(NetworkOnInputs):
             for name, tensor in tensors.items():
                 if name not in layers.labels:
                     layers.without_inputs(name, tensor.detach())
-            symbols = _symbols(layers, weights)
-            return self._corrected(weights, symbols, passed.corrections, loaded), symbols
+            corrected = _corrected(weights, passed.corrections)
+            made, nearest = (_symbols(labels, layers.steps, weights) for labels in (layers.labels, layers.nearest))
+            if not samples.apart:
+                return self._best([(corrected, made), (weights, made)], weights, samples.batches, loaded)
+            results = [(corrected, made), (weights, made), (weights, nearest)]
+            return self._best(results, weights, samples.apart, loaded)
 
     def _observe(self, loaded: LoadedNetwork, weights: Weights) -> Observation:
         check_stop(self.observer)
@@ -145,29 +150,39 @@ class Calibration(NetworkOnInputs):
         }
         return LayerQuantizer.for_divergence(quantizing.divergence, quantizing.mu, sensitivities, shapes, kept)
 
-    def _corrected(
+    def _best(
         self,
-        weights: Weights,
-        symbols: Symbols,
-        corrections: Mapping[str, Tensor],
+        results: Sequence[tuple[Weights, Symbols]],
+        original: Weights,
+        batches: Sequence[tuple[Tensor, ...]],
         loaded: LoadedNetwork,
-    ) -> Weights:
-        """The weights with the corrections, where these bring the outputs nearer to the original's."""
-        names = {tensor.name for tensor in weights} - set(weights.compressible)
-        arrays = {
+    ) -> tuple[Weights, Symbols]:
+        """The first of the results whose outputs are nearest to the original's on some samples."""
+
+        def outputs(weights: Weights) -> Tensor:
+            check_stop(self.observer)
+            loaded.load(weights)
+            with torch.no_grad():
+                return torch.cat([loaded.module(*batch).float() for batch in batches])
+
+        before = outputs(original)
+        losses = [
+            float(self.task.soft_loss(outputs(weights.with_vector(symbols.vector())), before, 1.0))
+            for weights, symbols in results
+        ]
+        return results[int(np.argmin(losses))]
+
+
+def _corrected(weights: Weights, corrections: Mapping[str, Tensor]) -> Weights:
+    """The weights with new values of biases and running means, by name."""
+    names = {tensor.name for tensor in weights} - set(weights.compressible)
+    return weights.with_arrays(
+        {
             name: dtypes.narrow(values.cpu().numpy(), weights[name].dtype)
             for name, values in corrections.items()
             if name in names
         }
-        if not arrays:
-            return weights
-        corrected = weights.with_arrays(arrays)
-        before = self.outputs(loaded, weights)
-        found = [
-            float(self.task.soft_loss(self.outputs(loaded, each.with_vector(symbols.vector())), before, 1.0))
-            for each in (weights, corrected)
-        ]
-        return corrected if found[1] < found[0] else weights
+    )
 
 
 def _tensors(loaded: LoadedNetwork, weights: Weights) -> dict[str, Tensor]:
@@ -175,11 +190,14 @@ def _tensors(loaded: LoadedNetwork, weights: Weights) -> dict[str, Tensor]:
     return dict(zip(weights.compressible, loaded.compressible_tensors(), strict=True))
 
 
-def _symbols(layers: LayerQuantizer, weights: Weights) -> Symbols:
+def _symbols(
+    integers: Mapping[str, npt.NDArray[np.int32]], step_sizes: Mapping[str, float], weights: Weights
+) -> Symbols:
+    """The symbols of w_net from the multiples of each tensor's step size, int32, shape (weights,)."""
     dtype = weights.vector().dtype
     shapes = [weights[name].shape for name in weights.compressible]
-    multiples = np.concatenate([np.empty(0, np.int32), *(layers.labels[name] for name in weights.compressible)])
-    steps = [layers.steps[name] for name in weights.compressible if math.prod(weights[name].shape)]
+    multiples = np.concatenate([np.empty(0, np.int32), *(integers[name] for name in weights.compressible)])
+    steps = [step_sizes[name] for name in weights.compressible if math.prod(weights[name].shape)]
     labels, used = label_integers(multiples[multiples != 0])
     scales = Scales(np.array(steps, dtype), tensor_sizes(shapes)) if steps else None
     return Symbols(multiples != 0, labels, used.astype(dtype), scales)

@@ -3,8 +3,7 @@
 All tensors share one price: a step size s of a tensor with n weights, whose mean squared error costs g a weight, causes
 a divergence of about n g s^2 / 24. The fewest bits for a given divergence of the whole network have g s^2 equal in all
 tensors (the bits of n weights fall by n / 2 log2(4) where the step doubles, the divergence rises fourfold). g is the
-mean Fisher information of the tensor, lessened by what error feedback makes up for: the mean of ``harm`` divided by the
-mean power of the inputs.
+mean Fisher information of the tensor, lessened by what error feedback makes up for on samples not used for it.
 """
 
 from __future__ import annotations
@@ -34,47 +33,36 @@ _LARGEST_STEP = 4.0  # in root mean squares of the tensor
 _MANTISSA_BITS = 8
 
 
-@dataclass(frozen=True)
-class Sensitivity:
-    """What is known of a tensor before its labels are chosen.
-
-    Attributes:
-        fisher: mean of the diagonal of the Fisher information over its weights.
-        power: mean square of the inputs that it multiplies; 0: not known.
-    """
-
-    fisher: float
-    power: float
-
-
 @dataclass(eq=False)
 class LayerQuantizer:
     """Quantizes tensors one after the other, and keeps their labels.
 
     Attributes:
-        sensitivities: of all tensors, by name.
+        sensitivities: mean of the diagonal of the Fisher information over each tensor, by name.
         shapes: of all tensors, by name.
         keep: which weights of each may be other than zero, in its shape.
         cost: g s^2 of every tensor.
         mu: price of a bit relative to the slope of error against bits at many bits a weight.
         labels: of each tensor that was quantized: int32, shape (weights,), multiples of its step.
         steps: step size of each.
+        nearest: the nearest multiples to the weights themselves, in the form of ``labels``.
     """
 
-    sensitivities: Mapping[str, Sensitivity]
+    sensitivities: Mapping[str, float]
     shapes: Mapping[str, tuple[int, ...]]
     keep: Mapping[str, Tensor]
     cost: float
     mu: float
     labels: dict[str, npt.NDArray[np.int32]] = field(default_factory=dict)
     steps: dict[str, float] = field(default_factory=dict)
+    nearest: dict[str, npt.NDArray[np.int32]] = field(default_factory=dict)
 
     @classmethod
     def for_divergence(
         cls,
         divergence: float,
         mu: float,
-        sensitivities: Mapping[str, Sensitivity],
+        sensitivities: Mapping[str, float],
         shapes: Mapping[str, tuple[int, ...]],
         keep: Mapping[str, Tensor],
     ) -> LayerQuantizer:
@@ -87,12 +75,13 @@ class LayerQuantizer:
         """The quantized weights of a layer; ``QuantizeLayer``."""
         weights = layer.weight.double()
         shrinkage = choose_shrinkage(layer.halves)
-        weights = compensated(weights, layer.halves, shrinkage)
-        factors = FeedbackFactors.of((layer.halves[0] + layer.halves[1]).own, shrinkage)
+        weights = compensated(weights, layer.halves, shrinkage.amount)
+        factors = FeedbackFactors.of((layer.halves[0] + layer.halves[1]).own, shrinkage.amount)
         keep = self.keep[name].reshape(weights.shape)
-        known = self.sensitivities[name]
-        gain = float(factors.harm.mean()) / known.power if known.power > 0 else 1.0
-        return self._quantized(name, weights, factors, self._fisher(name) * gain, keep).to(layer.weight.dtype)
+        price = self._fisher(name) * shrinkage.gain
+        made = self._quantized(name, weights, factors, price, keep).to(layer.weight.dtype)
+        self.nearest[name] = _integers(_nearest(layer.weight.double(), self.steps[name]) * keep)
+        return made
 
     def without_inputs(self, name: str, weight: Tensor) -> Tensor:
         """The quantized values of a tensor whose inputs are not known, of any shape: without error feedback."""
@@ -106,19 +95,18 @@ class LayerQuantizer:
         shape = self.shapes[name]
         bits = None
         if self.mu and weights.numel():
-            first = (weights.abs() / step).round().clamp(max=LARGEST_LABEL) * keep
-            bits = LabelBits.of(shape, first.reshape(-1).cpu().numpy().astype(np.int32), weights)
+            bits = LabelBits.of(shape, np.abs(_integers(_nearest(weights, step) * keep)), weights)
         error = self.mu * HIGH_RATE * step**2 * float(factors.harm.mean())
         labels = choose_labels(weights, Rounding(step, factors, bits, error, keep))
-        self.labels[name] = labels.reshape(-1).cpu().numpy().astype(np.int32)
+        self.labels[name] = self.nearest[name] = _integers(labels)
         self.steps[name] = step
         return labels * step
 
     def _fisher(self, name: str) -> float:
         """The mean Fisher information of a tensor, not less than a small part of the network's."""
         sizes = {other: math.prod(self.shapes[other]) for other in self.sensitivities}
-        overall = sum(self.sensitivities[other].fisher * size for other, size in sizes.items())
-        return max(self.sensitivities[name].fisher, LEAST_FISHER * overall / max(sum(sizes.values()), 1))
+        overall = sum(self.sensitivities[other] * size for other, size in sizes.items())
+        return max(self.sensitivities[name], LEAST_FISHER * overall / max(sum(sizes.values()), 1))
 
     def _step(self, weights: Tensor, price: float) -> float:
         """The step size at which ``price`` times its square is the network's cost, with few bits of mantissa."""
@@ -127,6 +115,17 @@ class LayerQuantizer:
             return 1.0
         step = math.sqrt(self.cost / price) if price > 0 else math.inf
         return short_float(max(min(step, _LARGEST_STEP * rms), largest / (LARGEST_LABEL - 2)))
+
+
+def _nearest(weights: Tensor, step: float) -> Tensor:
+    """The nearest multiples, float64 integers, shape as ``weights``."""
+    return (weights / step).round().clamp(-LARGEST_LABEL, LARGEST_LABEL)
+
+
+def _integers(labels: Tensor) -> npt.NDArray[np.int32]:
+    """Labels in C order: int32, shape (weights,)."""
+    integers: npt.NDArray[np.int32] = labels.reshape(-1).cpu().numpy().astype(np.int32)
+    return integers
 
 
 def short_float(number: float) -> float:

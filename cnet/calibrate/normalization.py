@@ -7,10 +7,9 @@ quantization through weight equalization and bias correction, 2019).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -37,10 +36,10 @@ def running_mean(call: Call) -> Tensor | None:
     return found if isinstance(found, Tensor) else None
 
 
-def shifted_mean(original: Sequence[Call], quantized: Sequence[Call], mean: Tensor) -> Tensor:
-    """``mean``, shape (channels,), plus what quantizing has added to the mean of each channel of the input."""
-    change = _channel_means(quantized) - _channel_means(original)
-    return (mean.double() + change).to(mean.dtype)
+def input_means(call: Call) -> Tensor:
+    """The mean of each channel over the input of a batch normalization, float64, shape (channels,)."""
+    means: Tensor = call.args[0].transpose(0, 1).flatten(1).double().mean(1)
+    return means
 
 
 def run_with_mean(call: Call, mean: Tensor) -> Any:
@@ -48,14 +47,3 @@ def run_with_mean(call: Call, mean: Tensor) -> Any:
     args, position = list(call.args), mean_position(call.function)
     args[position] = mean
     return call.run(*args)
-
-
-def _channel_means(calls: Sequence[Call]) -> Tensor:
-    """The mean of each channel over the inputs of all calls, float64, shape (channels,)."""
-    total = torch.zeros((), dtype=torch.float64)
-    count = 0
-    for call in calls:
-        values = call.args[0].transpose(0, 1).flatten(1)
-        total = total.to(values.device) + values.double().sum(1)
-        count += values.shape[1]
-    return total / count

@@ -3,7 +3,7 @@
 Settings found on one half are judged on the other (``second_moments``). Inputs often come from few sources, such as
 several crops of one photograph; a random division would have each source on both sides. Samples are therefore ordered
 by the direction in which the network's outputs differ most (their first principal component), and divided in the
-middle.
+middle. Where there are enough, those at both ends are set apart, to choose among whole results.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from cnet.training.networks.builder import NetworkBuilder
 
 Batch = tuple[Tensor, ...]
 
+_APART = 8  # one in so many samples is set apart
+_LEAST_TO_SET_APART = 32
 _BATCH = 32
 _SEED = 0
 
@@ -34,10 +36,12 @@ class Samples:
     Attributes:
         batches: what the network takes in, each tensor of shape (batch, ...).
         second_half: for each batch, whether it is of the second half.
+        apart: batches of samples that are in neither half, on which results are judged; empty where there are few.
     """
 
     batches: tuple[Batch, ...]
     second_half: tuple[bool, ...]
+    apart: tuple[Batch, ...] = ()
 
     def __len__(self) -> int:
         return sum(len(batch[0]) for batch in self.batches)
@@ -94,15 +98,19 @@ def in_halves(split: DeviceSplit, outputs: Tensor) -> Samples:
         outputs: of the original network for each, shape (n, ...).
     """
     order = _order(outputs)
-    middle = (len(order) + 1) // 2
-    batches: list[Batch] = []
-    second: list[bool] = []
-    size = split.fixed_batch or _BATCH
-    for half, rows in enumerate((order[:middle], order[middle:])):
-        for start in range(0, len(rows), size):
-            batches.append(split.rows(rows.sort()[0][start : start + size].to(split.device)))
-            second.append(half == 1)
-    return Samples(tuple(batches), tuple(second))
+    ends = len(order) // (2 * _APART) if len(order) >= _LEAST_TO_SET_APART else 0
+    inner = order[ends : len(order) - ends]
+    middle = (len(inner) + 1) // 2
+    halves = [_batches(split, rows) for rows in (inner[:middle], inner[middle:])]
+    second = [half == 1 for half, batches in enumerate(halves) for _ in batches]
+    apart = _batches(split, torch.cat([order[:ends], order[len(order) - ends :]]))
+    return Samples((*halves[0], *halves[1]), tuple(second), apart)
+
+
+def _batches(split: DeviceSplit, rows: Tensor) -> tuple[Batch, ...]:
+    """Some samples, int64, shape (m,), in their order, in batches of one size but the last."""
+    size, ordered = split.fixed_batch or _BATCH, rows.sort()[0].to(split.device)
+    return tuple(split.rows(ordered[start : start + size]) for start in range(0, len(ordered), size))
 
 
 def _order(outputs: Tensor) -> Tensor:

@@ -20,6 +20,7 @@ SHRINKAGES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
 """Fractions by which second moments may be shrunk towards their diagonal; 1: errors are not passed on."""
 
 _ROWS = 4096
+_CHOICE_COLUMNS = 512  # of a wide layer, from which the shrinkage is chosen
 _LEAST_POWER = 1e-3  # of a dead input, relative to the mean of its group
 _DAMPING = 1e-4  # of the diagonal, relative to its mean
 
@@ -119,24 +120,39 @@ def shrink(own: Tensor, shrinkage: float) -> Tensor:
     return own * (1 - shrinkage) + torch.diag_embed(power * shrinkage + lifted)
 
 
-def choose_shrinkage(halves: tuple[Moments, Moments]) -> float:
+@dataclass(frozen=True)
+class Shrinkage:
+    """How far second moments are shrunk, and what error feedback with them is worth on samples not used for it.
+
+    Attributes:
+        amount: as ``SHRINKAGES``.
+        gain: error of feedback relative to that of rounding to the nearest labels, 0..1.
+    """
+
+    amount: float
+    gain: float
+
+
+def choose_shrinkage(halves: tuple[Moments, Moments]) -> Shrinkage:
     """The shrinkage whose factors, found on each half of the samples, have the least error on the other."""
     first, second = halves
     if not first.count or not second.count:
-        return SHRINKAGES[-1]
+        return Shrinkage(SHRINKAGES[-1], 1.0)
+
+    one, other = (half.own[:, :_CHOICE_COLUMNS, :_CHOICE_COLUMNS] for half in halves)
 
     def error(shrinkage: float) -> float:
-        return FeedbackFactors.of(first.own, shrinkage).expected_error(second.own) + FeedbackFactors.of(
-            second.own, shrinkage
-        ).expected_error(first.own)
+        forward, backward = (FeedbackFactors.of(own, shrinkage) for own in (one, other))
+        return forward.expected_error(other) + backward.expected_error(one)
 
-    best, least = SHRINKAGES[-1], error(SHRINKAGES[-1])
+    best = SHRINKAGES[-1]
+    least = nearest = error(best)
     for shrinkage in reversed(SHRINKAGES[:-1]):
         found = error(shrinkage)
         if found >= least:
             break  # the error falls and then rises again
         best, least = shrinkage, found
-    return best
+    return Shrinkage(best, least / nearest if nearest > 0 else 1.0)
 
 
 def compensated(weights: Tensor, halves: tuple[Moments, Moments], shrinkage: float) -> Tensor:

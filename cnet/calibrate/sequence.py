@@ -17,11 +17,14 @@ from torch import Tensor, nn
 
 from cnet.calibrate import normalization
 from cnet.calibrate.lockstep import Call, Lockstep
+from cnet.calibrate.mean_change import mean_change
+from cnet.calibrate.recurrence import quantize_recurrence, recurrent_weights, run_with
 from cnet.calibrate.samples import Samples
 from cnet.calibrate.second_moments import Moments
-from cnet.calibrate.weight_uses import WeightUse, use_of
+from cnet.calibrate.weight_uses import WeightUse, drawn_vectors, use_of
 
-_LEAST_VECTORS = 4096  # of a layer's inputs, from which its second moments are computed
+# How many of a layer's inputs its second moments are computed from.
+_LEAST_VECTORS, _MOST_VECTORS = 4096, 8192
 _VECTORS_PER_COLUMN = 16
 
 
@@ -95,6 +98,8 @@ class _Pass:
         use = use_of(function)
         if use is not None:
             return len(args) > use.weight and id(args[use.weight]) in self.names
+        if any(id(weight) in self.names for weight in recurrent_weights(function, args)):
+            return True
         return self.correct and normalization.is_batch_norm(function)
 
     def _visit(self, number: int, original: Sequence[Call], quantized: Sequence[Call]) -> None:
@@ -103,31 +108,58 @@ class _Pass:
             self._quantize(use, number, original, quantized)
         for call in original:
             call.result = call.run()
-        if use is None:
+        if use is not None:
+            self._multiply(use, original, quantized)
+        elif normalization.is_batch_norm(original[0].function):
             self._normalize(original, quantized)
         else:
-            self._multiply(use, original, quantized)
+            self._recur(original, quantized)
 
     def _quantize(self, use: WeightUse, number: int, original: Sequence[Call], quantized: Sequence[Call]) -> None:
         """Quantize the weight of a layer, unless an earlier use of it has done so."""
         weight = original[0].args[use.weight]
         if id(weight) in self.changed:
             return
-        matrix = use.matrix(weight, original[0])
-        limit = max(_LEAST_VECTORS, _VECTORS_PER_COLUMN * matrix.shape[-1])
+
+        def drawn(place: int, limit: int) -> tuple[Tensor, ...]:
+            seed = number * len(original) + place
+            calls = (original[place], quantized[place])
+            return tuple(use.inputs(call, limit, torch.Generator().manual_seed(seed)) for call in calls)
+
+        self._choose(weight, use.matrix(weight, original[0]), drawn)
+
+    def _choose(self, weight: Tensor, matrix: Tensor, drawn: Callable[[int, int], tuple[Tensor, ...]]) -> Tensor:
+        """Quantize a weight, given as a matrix, on the vectors that it multiplies.
+
+        ``drawn`` gives, for a batch, up to so many vectors in the original and in the quantized network.
+        """
+        wanted, samples = _VECTORS_PER_COLUMN * matrix.shape[-1], len(self.samples)
+        limit = min(max(_LEAST_VECTORS, wanted), _MOST_VECTORS)
         found: list[list[Moments]] = [[], []]
-        samples = len(self.samples)
-        for place, (one, other, second) in enumerate(zip(original, quantized, self.samples.second_half, strict=True)):
-            share = -(-limit * len(self.samples.batches[place][0]) // samples)
-            vectors = [
-                use.inputs(call, share, torch.Generator().manual_seed(number * len(original) + place))
-                for call in (one, other)
-            ]
-            found[second].append(Moments.of(*vectors))
+        for place, (batch, second) in enumerate(zip(self.samples.batches, self.samples.second_half, strict=True)):
+            one, other = drawn(place, -(-limit * len(batch[0]) // samples))
+            found[second].append(Moments.of(one, other))
         halves = tuple(sum(half[1:], half[0]) if half else Moments.none(matrix) for half in found)
         made = self.quantize(self.names[id(weight)], LayerInputs(matrix, (halves[0], halves[1])))
         self.changed[id(weight)] = made.reshape(weight.shape)
         self.visited.append(self.names[id(weight)])
+        return self.changed[id(weight)]
+
+    def _recur(self, original: Sequence[Call], quantized: Sequence[Call]) -> None:
+        """Quantize the weights of a recurrent layer, and give the quantized network its results."""
+
+        def quantize(weight: Tensor, one: Sequence[Tensor], other: Sequence[Tensor]) -> Tensor:
+            if id(weight) in self.changed or id(weight) not in self.names:
+                return self.changed.get(id(weight), weight)
+
+            def drawn(place: int, limit: int) -> tuple[Tensor, ...]:
+                return tuple(drawn_vectors(vectors[place], limit, place) for vectors in (one, other))
+
+            return self._choose(weight, weight[None], drawn)
+
+        made = quantize_recurrence(original, quantized, quantize)
+        for call in quantized:
+            call.result = run_with(call, made)
 
     def _multiply(self, use: WeightUse, original: Sequence[Call], quantized: Sequence[Call]) -> None:
         """Give the quantized network the results of its own layer, with the mean of each channel corrected."""
@@ -139,15 +171,10 @@ class _Pass:
         bias = original[0].args[use.bias] if len(original[0].args) > use.bias else original[0].kwargs.get("bias")
         if not self.correct or bias is None or id(bias) not in self.names or self.names[id(bias)] in self.corrections:
             return
-        counts = torch.tensor([len(batch[0]) for batch in self.samples.batches], dtype=torch.float64)
-        shares = counts / counts.sum()
-        change = sum(
-            float(share) * (use.channel_means(one.result) - use.channel_means(other.result))
-            for share, one, other in zip(shares, original, quantized, strict=True)
-        )
-        self.corrections[self.names[id(bias)]] = (bias.double() + change).to(bias.dtype)
+        change = mean_change(original, quantized, self.samples, lambda call: use.channel_means(call.result))
+        self.corrections[self.names[id(bias)]] = (bias.double() - change).to(bias.dtype)
         for call in quantized:
-            call.result = call.result + use.by_channel(torch.as_tensor(change), call.result)
+            call.result = call.result - use.by_channel(change, call.result)
 
     def _normalize(self, original: Sequence[Call], quantized: Sequence[Call]) -> None:
         """Let the running mean of a batch normalization follow the change of its input."""
@@ -158,6 +185,7 @@ class _Pass:
                 call.result = call.run()
             return
         if name not in self.corrections:
-            self.corrections[name] = normalization.shifted_mean(original, quantized, mean)
+            change = mean_change(original, quantized, self.samples, normalization.input_means)
+            self.corrections[name] = (mean.double() + change).to(mean.dtype)
         for call in quantized:
             call.result = normalization.run_with_mean(call, self.corrections[name])

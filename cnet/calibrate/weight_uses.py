@@ -185,6 +185,18 @@ def _flat(places: Sequence[int], size: tuple[int, ...]) -> int:
     return flat
 
 
+def drawn_vectors(vectors: Tensor, limit: int, seed: int) -> Tensor:
+    """Up to ``limit`` of the vectors along the last axis: shape (1, vectors, columns).
+
+    Args:
+        vectors: shape (..., columns).
+        limit: how many are enough.
+        seed: of the draw; equal seeds draw the same ones.
+    """
+    flat = vectors.reshape(-1, vectors.shape[-1])
+    return flat[_drawn(len(flat), limit, torch.Generator().manual_seed(seed), flat.device)][None]
+
+
 def _drawn(count: int, limit: int, generator: torch.Generator, device: torch.device) -> Tensor:
     """Up to ``limit`` indexes below ``count``, ascending, without repetition."""
     if count <= limit:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from cnet.data import Dataset
@@ -74,16 +73,16 @@ class CalibratedNetwork:
             measured, used = len(self._comparison.split), len(self._calibration.split)
             self._observer.log(NO_OTHER_INPUTS.format(measured=measured, used=used))
 
-    def sensitivities(self, weights: Weights, on_fraction: OnFraction) -> dict[str, dict[str, float]]:
-        """What is measured once for all points, as JSON: see ``Calibration.sensitivities``."""
-        return {name: asdict(found) for name, found in self._calibration.sensitivities(weights, on_fraction).items()}
+    def sensitivities(self, weights: Weights, on_fraction: OnFraction) -> dict[str, float]:
+        """What is measured once for all points: see ``Calibration.sensitivities``."""
+        return self._calibration.sensitivities(weights, on_fraction)
 
     def quantize(
         self,
         weights: Weights,
         keep: Mask,
         quantizer: Calibratable,
-        sensitivities: dict[str, dict[str, float]],
+        sensitivities: dict[str, float],
         on_fraction: OnFraction,
     ) -> tuple[Weights, Symbols]:
         """Weights with corrected biases and running means, and their symbols: see ``Calibration.quantize``.
@@ -96,11 +95,9 @@ class CalibratedNetwork:
             on_fraction: told the done part, 0..1.
         """
         from cnet.calibrate.calibration import Quantizing
-        from cnet.calibrate.layer_quantizer import Sensitivity
 
-        known = {name: Sensitivity(**found) for name, found in sensitivities.items()}
         quantizing = Quantizing(quantizer.expected_divergence, quantizer.mu)
-        return self._calibration.quantize(weights, keep, quantizing, known, on_fraction)
+        return self._calibration.quantize(weights, keep, quantizing, sensitivities, on_fraction)
 
     def scores(self, decoded: Weights, original: Weights) -> Scores | None:
         """How the outputs of a decoded network differ on inputs set apart; None where a data set measures it.

@@ -159,7 +159,7 @@ class NetworkSteps:
         return SearchInputs(self.baseline, forecast, samples, context.costs.per_sparsity / context.costs.per_point)
 
     @cached_property
-    def sensitivities(self) -> dict[str, dict[str, float]]:
+    def sensitivities(self) -> dict[str, float]:
         """What a calibration measures once for all points, on the weights before pruning, and recorded."""
         context = self._context
         record = context.folder.record("sensitivities")

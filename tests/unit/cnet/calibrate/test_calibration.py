@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch import Tensor
 
 from cnet.calibrate.calibration import Calibration, Quantizing
+from cnet.calibrate.samples import in_halves
 from cnet.data import Split
 from cnet.errors import DatasetError, StoppedError, TrainingError
 from cnet.observer import SilentObserver
 from cnet.symbols import Symbols
 from cnet.training.networks.builder import NetworkBuilder
+from cnet.training.tasks import Task
 from cnet.weights import Weights
 from tests.unit.cnet.calibrate.small_calibration import calibration, digits, kept, trained
 
@@ -148,7 +152,7 @@ def test_a_tensor_without_effect_keeps_a_usable_step(network: tuple[NetworkBuild
     found = calibration(builder, digits(8))
     sensitivities = found.sensitivities(weights)
     name = weights.compressible[1]
-    sensitivities[name] = replace(sensitivities[name], fisher=0.0)
+    sensitivities[name] = 0.0
 
     _, symbols = found.quantize(weights, kept(weights), FINE, sensitivities)
 
@@ -164,3 +168,29 @@ def test_inputs_by_name_are_those_of_the_network(network: tuple[NetworkBuilder, 
     assert calibration(builder, labelled).sensitivities(weights) == calibration(builder, digits(16)).sensitivities(
         weights
     )
+
+
+def test_the_result_is_no_farther_than_nearest_labels_on_inputs_set_apart(
+    network: tuple[NetworkBuilder, Weights], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of feedback with corrections, without them, and nearest labels of the same steps, the nearest is taken."""
+    builder, weights = network
+    found, losses = calibration(builder, digits(40)), []
+    measure = type(found.task).soft_loss
+
+    def recorded(task: Task, *args: Any) -> Tensor:
+        loss = measure(task, *args)
+        losses.append(float(loss))
+        return loss
+
+    monkeypatch.setattr(type(found.task), "soft_loss", recorded)
+    corrected, symbols = quantized(found, weights, Quantizing(1e-2))
+
+    apart = in_halves(found.split, found.outputs(found.load(weights), weights)).apart
+    with torch.no_grad():
+        before, after = (
+            torch.cat([found.load(each).module(*batch) for batch in apart])
+            for each in (weights, corrected.with_vector(symbols.vector()))
+        )
+    assert len(losses) == 3
+    assert float(measure(found.task, after, before, 1.0)) == pytest.approx(min(losses))

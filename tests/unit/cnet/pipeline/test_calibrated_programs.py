@@ -1,0 +1,53 @@
+"""Networks of a user's own quantized by their inputs: recurrent layers, attention, tied weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cnet.data import Dataset, Split
+from cnet.models.programs import StoredProgram, read_program
+from cnet.pipeline import Inputs, run
+from cnet.spec import JobSpec
+from cnet.training.programs import export_program
+from tests.unit.cnet.pipeline.small_jobs import Recorder
+from tests.unit.cnet.training.programs.networks import CASES
+
+
+@pytest.mark.parametrize(
+    ("case", "task"),
+    [
+        ("LSTM on tokens", "classification"),
+        ("transformer", "classification"),
+        ("regression on two inputs", "regression"),
+    ],
+)
+def test_programs_of_all_kinds_are_calibrated(case: str, task: str, tmp_path: Path) -> None:
+    """Weights whose inputs are known and others; outputs of classes are compared."""
+    torch.manual_seed(3)
+    export_program(CASES[case].build(), CASES[case].inputs(4), tmp_path / "net.pt2")
+    archive = read_program(tmp_path / "net.pt2")
+    program = StoredProgram(archive.program, archive.weights)
+    given = {f"in{number}": values.numpy() for number, values in enumerate(CASES[case].inputs(24))}
+    split = Split(given)
+    data = Dataset(split.rows(np.arange(16)), split.rows(np.arange(16, 24)))
+    spec = JobSpec.parse(
+        {
+            "architecture": {"program": "prog_1", "task": task},
+            "calibrate": {"inputs": "ds_1"},
+            "quantize": {"name": "calibrated", "divergence": 1e-4},
+        }
+    )
+
+    outcome = run(
+        spec, Inputs(program.state_dict, None, tmp_path / "run", program=program, calibration=data), Recorder()
+    )
+
+    point = outcome.points[0]
+    assert (point.kl is None) == (task == "regression")
+    assert point.kl is None or point.kl < 1e-3
+    assert point.snr_db is not None
+    assert point.snr_db > 15
