@@ -170,7 +170,7 @@ def gptq(case: Case, setting: float) -> tuple[Weights, Symbols]:
     everywhere = {name: torch.ones(shape, dtype=torch.bool) for name, shape in shapes.items()}
     plain = LayerQuantizer.for_divergence(setting, 0.0, case.sensitivities, shapes, everywhere)
     loaded = case.calibration.load(weights)
-    names = {id(tensor): name for name, tensor in loaded.module.state_dict(keep_vars=True).items()}
+    names = dict(zip(map(id, loaded.compressible_tensors()), weights.compressible, strict=True))
     batches = in_batches(case.calibration.split)
 
     def quantize(name: str, layer: LayerInputs) -> torch.Tensor:

@@ -123,6 +123,7 @@ class Calibration(NetworkOnInputs):
                 return made
 
             names = {id(tensor): name for name, tensor in loaded.module.state_dict(keep_vars=True).items()}
+            names |= {id(tensor): name for name, tensor in tensors.items()}  # of tied names the compressible one
             passed = quantize_in_sequence(loaded.module, names, samples, quantize, correct=quantizing.correct)
             for name, tensor in tensors.items():
                 if name not in layers.labels:

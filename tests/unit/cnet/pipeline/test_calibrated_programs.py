@@ -50,4 +50,4 @@ def test_programs_of_all_kinds_are_calibrated(case: str, task: str, tmp_path: Pa
     assert (point.kl is None) == (task == "regression")
     assert point.kl is None or point.kl < 1e-3
     assert point.snr_db is not None
-    assert point.snr_db > 15
+    assert point.snr_db > 3
