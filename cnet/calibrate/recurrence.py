@@ -101,7 +101,7 @@ def quantize_recurrence(
 
 
 def run_with(call: Call, made: dict[int, Tensor]) -> Any:
-    """The result of a recurrent layer with quantized weights in place of the original ones, by their ``id``."""
+    """The result of a recurrent layer with quantized weights, in the shapes of the original ones, by their ``id``."""
     args = list(call.args)
     args[2] = [made.get(id(one), one) for one in args[2]]
     return call.run(*args)
