@@ -1,14 +1,15 @@
 """What a job can be expected to take, before it runs: time by earlier jobs of this server, bytes by entropies.
 
 Both are rough. The time is the cost of the job's steps (``cnet.pipeline.progress``) times the seconds that a unit of
-cost took in the owner's last jobs of the same network, or else of the same kind. The size is that of masks and labels
+cost took in the owner's last jobs of the same network, or else of the same kind, all of them together: most of the time
+of a job without training is its start, which says nothing about the pace. No job is expected to take less than the
+shortest of them. The size is that of masks and labels
 without any context, which the encoders beat by about a tenth.
 """
 
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,13 +73,16 @@ def expected_seconds(backend: Backend, spec: JobSpec, parameters: int, owner: st
     cost = _cost(backend, spec, parameters, owner)
     if cost is None:
         return None
-    alike: list[float] = []
-    rest: list[float] = []
+    alike: list[tuple[float, float]] = []
+    rest: list[tuple[float, float]] = []
     for job in backend.jobs.find(owner, JobFilter(status=Status.SUCCEEDED), _EARLIER_JOBS):
-        pace = _pace(backend, job, owner)
-        if pace is not None and (job.spec.get("dataset") is None) == (spec.dataset is None):
-            (alike if job.spec.get("architecture") == _architecture(spec) else rest).append(pace)
-    return round(cost * statistics.median(alike or rest), 1) if alike or rest else None
+        took = _seconds_and_cost(backend, job, owner)
+        if took is not None and (job.spec.get("dataset") is None) == (spec.dataset is None):
+            (alike if job.spec.get("architecture") == _architecture(spec) else rest).append(took)
+    if not alike and not rest:
+        return None
+    seconds, costs = zip(*(alike or rest), strict=True)
+    return round(max(cost * sum(seconds) / sum(costs), min(seconds)), 1)
 
 
 def _bits_per_weight(candidate: Candidate) -> float:
@@ -91,8 +95,8 @@ def _bits_per_weight(candidate: Candidate) -> float:
     return mask + kept * label
 
 
-def _pace(backend: Backend, job: Job, owner: str) -> float | None:
-    """Seconds that a unit of cost took in an ended job; None where it cannot be told."""
+def _seconds_and_cost(backend: Backend, job: Job, owner: str) -> tuple[float, float] | None:
+    """How long an ended job ran, and its cost; None where one of them is not known."""
     if job.started_at is None or job.ended_at is None or job.baseline is None:
         return None
     try:
@@ -100,7 +104,7 @@ def _pace(backend: Backend, job: Job, owner: str) -> float | None:
     except CnetError:  # of a plug-in that is not installed any more
         return None
     seconds = job.ran_seconds + (job.ended_at - job.started_at).total_seconds()
-    return seconds / cost if cost else None
+    return (seconds, cost) if cost else None
 
 
 def _cost(backend: Backend, spec: JobSpec, parameters: int, owner: str) -> float | None:

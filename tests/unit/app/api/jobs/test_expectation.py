@@ -55,6 +55,17 @@ def test_the_time_grows_with_the_work(bench: Bench) -> None:
     assert long > 5 * short
 
 
+def test_the_start_of_a_short_job_is_not_its_pace(bench: Bench) -> None:
+    """A job without training, which takes a minute to start, hardly changes what long ones are expected to take."""
+    checkpoint = lenet(bench)
+    asked = {"checkpoint": checkpoint, **DATA, "training": {"epochs": 500}}
+    ran(bench, {"checkpoint": checkpoint, **DATA, "training": {"epochs": 100}}, 1000)
+    before = validated(bench, asked)["seconds"]
+    ran(bench, {"checkpoint": checkpoint, **DATA, "training": {"epochs": 0}}, 60)
+
+    assert validated(bench, asked)["seconds"] < 1.2 * before
+
+
 @pytest.mark.parametrize(
     ("spec", "bits"),
     [
