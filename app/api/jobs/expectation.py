@@ -76,13 +76,14 @@ def expected_seconds(backend: Backend, spec: JobSpec, parameters: int, owner: st
     alike: list[tuple[float, float]] = []
     rest: list[tuple[float, float]] = []
     for job in backend.jobs.find(owner, JobFilter(status=Status.SUCCEEDED), _EARLIER_JOBS):
-        took = _seconds_and_cost(backend, job, owner)
-        if took is not None and (job.spec.get("dataset") is None) == (spec.dataset is None):
-            (alike if job.spec.get("architecture") == _architecture(spec) else rest).append(took)
-    if not alike and not rest:
+        ran = _seconds_and_cost(backend, job, owner)
+        if ran is not None and (job.spec.get("dataset") is None) == (spec.dataset is None):
+            (alike if job.spec.get("architecture") == _architecture(spec) else rest).append(ran)
+    took = alike or rest
+    if not took:
         return None
-    seconds, costs = zip(*(alike or rest), strict=True)
-    return round(max(cost * sum(seconds) / sum(costs), min(seconds)), 1)
+    pace = sum(seconds for seconds, _ in took) / sum(each for _, each in took)
+    return round(max(cost * pace, min(seconds for seconds, _ in took)), 1)
 
 
 def _bits_per_weight(candidate: Candidate) -> float:
