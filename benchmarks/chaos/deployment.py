@@ -28,7 +28,7 @@ from tests.postgres import Cluster
 from tests.s3 import S3Server
 
 API_PROCESSES = 2
-_READY_SECONDS = 180
+_READY_SECONDS = 600
 _END_SECONDS = 60
 
 SETTINGS: dict[str, Any] = {

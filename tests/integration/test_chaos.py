@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.chaos.run import Options, run
 
-pytestmark = [pytest.mark.postgres, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.postgres, pytest.mark.timeout(1500)]
 
 
 def test_nothing_is_lost_while_processes_die() -> None:
