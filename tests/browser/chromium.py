@@ -54,4 +54,5 @@ def quiet_page(context: BrowserContext, expected: tuple[str, ...] = ()) -> Itera
     page.on("pageerror", lambda error: messages.append(f"script: {error}"))
     yield page
     page.close()
-    assert [line for line in messages if not any(part in line for part in expected)] == []
+    unexpected = [line for line in messages if not any(part in line for part in expected)]
+    assert unexpected == []

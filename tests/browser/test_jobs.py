@@ -80,7 +80,7 @@ def test_jobs_are_compared(
     expect(page.locator(".plot svg")).to_contain_text("Weights alone")
     picture, table = _download(page, "SVG", tmp_path), _download(page, "CSV of all points", tmp_path)
     assert "<svg" in picture.read_text()
-    rows = list(csv.DictReader(table.open()))
+    rows = list(csv.DictReader(table.read_text().splitlines()))
     assert len(rows) == 3
     assert {row["job"] for row in rows} == {done["id"], other["id"]}
 
