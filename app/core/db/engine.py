@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import InterfaceError, InvalidatePoolError, OperationalError
 from sqlalchemy.pool import QueuePool
 
 _BUSY_SECONDS = 30
@@ -80,13 +81,20 @@ def _sqlite(url: str) -> Engine:
     )
 
     @event.listens_for(engine, "connect")
-    def _configure(connection: Any, _record: Any) -> None:
+    def _configure(connection: Any, record: Any) -> None:
         connection.isolation_level = None  # BEGIN is sent by the function below
         cursor = connection.cursor()
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")  # an acknowledged job survives a power cut
         cursor.execute("PRAGMA foreign_keys=ON")
         cursor.close()
+        record.info["file"] = _file_identity(engine.url.database)
+
+    @event.listens_for(engine, "checkout")
+    def _check_file(_connection: Any, record: Any, _proxy: Any) -> None:
+        # A connection outlives its file: rows written to a file that was deleted or replaced by a backup would be lost.
+        if record.info["file"] != _file_identity(engine.url.database):
+            raise InvalidatePoolError
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -94,3 +102,12 @@ def _sqlite(url: str) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
     return engine
+
+
+def _file_identity(path: str | None) -> tuple[int, int] | None:
+    """Device and inode of a file, or None where there is none."""
+    try:
+        found = Path(path or "").stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
