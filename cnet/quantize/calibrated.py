@@ -28,7 +28,7 @@ _NOISE_OF_STEP = 1 / 12
 class Calibrated(Quantizer):
     """Step sizes by layer, and labels by error feedback, from the calibration inputs of the job.
 
-    Use it with the encoder ``compact``. The pipeline chooses the labels with the network at hand (``cnet.calibrate``);
+    Use it with the encoder ``compact``. The pipeline chooses the labels with the network at hand;
     this part holds its settings.
     """
 

@@ -59,13 +59,13 @@ def add_refusals(document: dict[str, Any], media_type: str, schema: Mapping[str,
         media_type: of the body of an error.
         schema: of the body of an error.
     """
-    for path, operations in document["paths"].items():
+    for operations in document["paths"].values():
         for operation in operations.values():
             responses = operation["responses"]
             if responses.pop("default", None) is None:
                 continue
             declared = {int(status) for status in responses} & set(DESCRIPTIONS)
-            for status in declared.union(_derived(path, operation)):
+            for status in declared.union(_derived(operation)):
                 responses[str(status)] = {"$ref": f"#/components/responses/{_name(status)}"}
             operation["responses"] = dict(sorted(responses.items()))
     content = {media_type: {"schema": dict(schema)}}
@@ -75,11 +75,11 @@ def add_refusals(document: dict[str, Any], media_type: str, schema: Mapping[str,
     }
 
 
-def _derived(path: str, operation: Mapping[str, Any]) -> Iterator[int]:
+def _derived(operation: Mapping[str, Any]) -> Iterator[int]:
     """The refusals that follow from what an operation takes."""
     parameters = operation.get("parameters", ())
     yield 500
-    if path.startswith("/v1"):
+    if operation.get("security"):
         yield from (401, 403, 503, 507)
     named = {parameter["name"] for parameter in parameters if parameter["in"] == "path"}
     if named:

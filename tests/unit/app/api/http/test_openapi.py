@@ -12,7 +12,8 @@ def test_documentation(bench: Bench) -> None:
     operations = [row for path in document["paths"].values() for row in path.values()]
     names = [row["operationId"] for row in operations]
     assert len(set(names)) == len(names)
-    assert all(row["summary"] and "application/problem+json" in str(row["responses"]) for row in operations)
+    assert all(row["summary"] and "#/components/responses/" in str(row["responses"]) for row in operations)
+    assert all("application/problem+json" in row["content"] for row in document["components"]["responses"].values())
     schemas = document["components"]["schemas"]
     references = {
         part.split('"')[0] for part in bench.client.get("/openapi.json").text.split('"#/components/schemas/')[1:]
