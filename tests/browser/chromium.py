@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright
 
 PROGRAM = shutil.which("chromium")
@@ -15,6 +16,12 @@ FLAGS = (
     *("--disable-component-update", "--disable-sync"),
 )
 WAIT_MILLISECONDS = 120_000
+
+
+def skip_where_missing() -> None:
+    """Skip the test where Chromium is not installed."""
+    if PROGRAM is None:
+        pytest.skip("Chromium is not installed")
 
 
 def launch(playwright: Playwright) -> Browser:

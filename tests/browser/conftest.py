@@ -26,11 +26,10 @@ TRAINED = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium; the test is skipped where it is not installed."""
-    if chromium.PROGRAM is None:
-        pytest.skip("Chromium is not installed")
+    """Chromium; it ends with the module: while Playwright runs, no other test of the process can run an event loop."""
+    chromium.skip_where_missing()
     expect.set_options(timeout=chromium.WAIT_MILLISECONDS)
     with sync_playwright() as playwright:
         launched = chromium.launch(playwright)
@@ -39,9 +38,9 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def service(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
     """``cnet up`` in a temporary folder, without keys."""
-    assert browser.is_connected()
+    chromium.skip_where_missing()
     up = Up.start(tmp_path_factory.mktemp("service") / "data")
     yield up
     up.stop()
