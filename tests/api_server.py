@@ -102,12 +102,17 @@ class CuttingProxy:
     """A TCP proxy that resets the first connections after so many bytes from the client each; later ones go through.
 
     A cut counts only on connections that carry more than that, so short requests pass.
+
+    Attributes:
+        port: on which it listens.
+        passed: bytes that all connections have carried from clients to the server.
     """
 
     def __init__(self, target: int, cuts: list[int]) -> None:
         self._target = target
         self._cuts = list(cuts)
         self._lock = threading.Lock()
+        self.passed = 0
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -136,15 +141,16 @@ class CuttingProxy:
                 while data := client.recv(2**16):
                     server.sendall(data)
                     passed += len(data)
-                    if self._cut_after(passed):
+                    if self._cut_after(passed, len(data)):
                         for end in (client, server):  # no linger: the peers see a reset, as when a network fails
                             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
                         return
                 server.shutdown(socket.SHUT_WR)
                 back.join(60)
 
-    def _cut_after(self, passed: int) -> bool:
+    def _cut_after(self, passed: int, length: int) -> bool:
         with self._lock:
+            self.passed += length
             if self._cuts and passed >= self._cuts[0]:
                 del self._cuts[0]
                 return True

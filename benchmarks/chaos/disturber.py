@@ -1,4 +1,4 @@
-"""Processes die: one every few seconds, in an order that the seed decides.
+"""Processes die: one every few seconds, in an order that the seed decides; the first at once.
 
 On a slow machine a death waits for the end of a job, for some time, since nothing would ever end otherwise.
 """
@@ -64,9 +64,9 @@ class Disturber:
     def _run(self) -> None:
         try:
             for action in self._actions():
+                self.count[action() or "nothing"] += 1
                 if not self._wait(self._random.uniform(*_PAUSE)):
                     return
-                self.count[action() or "nothing"] += 1
         except BaseException as error:  # noqa: BLE001 - raised by ``stop``
             self._error = error
 

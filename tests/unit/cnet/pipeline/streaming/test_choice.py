@@ -76,6 +76,6 @@ def test_tensors_of_float64_do_not_stream() -> None:
 
 def test_training_does_not_stream() -> None:
     """The network is in memory anyway."""
-    with pytest.raises(SpecError, match="a job with a data set has all weights in memory"):
+    with pytest.raises(SpecError, match="a job with a data set or calibration inputs has all weights in memory"):
         reads_in_chunks(training_spec(), Inputs(None, blobs(), FOLDER, streaming=True), None)
     assert not reads_in_chunks(training_spec(), Inputs(None, blobs(), FOLDER), None)
