@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, ViewportSize, expect
+from playwright.sync_api import Browser, Page, expect
 
 from cnet.client import Client
 from tests.acceptance.service import Up
 from tests.browser import chromium
+from tests.browser.faults import NARROW, WIDE, serious_faults
 
-WIDE: ViewportSize = {"width": 1280, "height": 900}
-NARROW: ViewportSize = {"width": 400, "height": 800}
 PAGES = {
     "jobs": "/",
     "job": "/jobs/{job}",
@@ -56,11 +54,11 @@ def test_a_page_has_no_serious_fault(name: str, addresses: dict[str, str], shown
     shown.emulate_media(color_scheme="light")
     shown.goto(addresses[name])
     _settle(shown, name)
-    on_screen = _faults(shown)
+    on_screen = serious_faults(shown)
     shown.emulate_media(color_scheme="dark")
     shown.set_viewport_size(NARROW)
 
-    assert (on_screen, _faults(shown)) == ([], [])
+    assert (on_screen, serious_faults(shown)) == ([], [])
     assert shown.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
 
 
@@ -96,14 +94,3 @@ def _settle(page: Page, name: str) -> None:
         expect(page.locator("#preview h2").first).to_be_visible()
     elif name == "job":
         expect(page.locator("#curves canvas").first).to_be_visible()
-
-
-def _faults(page: Page) -> list[str]:
-    """The serious and critical faults, each with the elements that have it."""
-    found = Axe().run(page).response["violations"]
-    return [
-        f"{fault['id']}: {node['html'][:200]} ({node.get('failureSummary', '')[:200]})"
-        for fault in found
-        if fault["impact"] in {"serious", "critical"}
-        for node in fault["nodes"][:3]
-    ]

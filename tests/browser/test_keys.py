@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from app.core.keys import ApiKeys
 from tests.api_server import ApiServer, api_server
 from tests.browser import chromium
+from tests.browser.faults import NARROW, WIDE, serious_faults
 
 
 @pytest.fixture(scope="module")
@@ -63,3 +64,26 @@ def test_an_admin_manages_keys(server: ApiServer, secret: str, page: Page, brows
         expect(page.get_by_role("button", name=re.compile("of ann$"))).to_have_count(0)
         other.goto(server.url)
         expect(other.get_by_label("API key")).to_be_visible()
+
+
+def test_the_pages_of_keys_have_no_serious_fault(server: ApiServer, secret: str, page: Page) -> None:
+    """The form for a key and the list of keys, with one just made, on a light screen and on a dark phone."""
+    page.goto(f"{server.url}/keys")
+    login = _faults_in_both_looks(page)
+    log_in(page, secret)
+    page.get_by_label("Owner").fill("bob")
+    page.get_by_role("button", name="Create a key").click()
+    expect(page.get_by_label("The new key")).to_be_visible()
+
+    assert (login, _faults_in_both_looks(page)) == ([], [])
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+
+
+def _faults_in_both_looks(page: Page) -> list[str]:
+    """The faults on a light screen, then those on a dark phone, which stays."""
+    page.set_viewport_size(WIDE)
+    page.emulate_media(color_scheme="light")
+    light = serious_faults(page)
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size(NARROW)
+    return light + serious_faults(page)
