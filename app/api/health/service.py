@@ -58,5 +58,11 @@ def _outcome(check: Callable[[], None]) -> str:
         known = known_error(error)
         if isinstance(known, StorageFullError) and known is not error:
             return "no space is left on its disk. Delete data or enlarge the disk."
-        return known.detail if known is not None else "it does not answer. Check that it is running."
+        return _without_subject(known.detail) if known is not None else "it does not answer. Check that it is running."
     return "ok"
+
+
+def _without_subject(detail: str) -> str:
+    """What is wrong, without the words before the colon that name the part: the name of the check says it already."""
+    subject, colon, rest = detail.partition(": ")
+    return rest if colon and subject.replace(" ", "").isalpha() else detail

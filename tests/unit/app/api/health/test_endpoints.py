@@ -39,7 +39,8 @@ def test_blob_store_that_is_down(begin: Start, shared_s3: S3Server) -> None:
 
     problem = check_problem(client.get("/readyz"), 503, "not_ready")
 
-    assert problem["checks"]["blobs"] == "blob store: its bucket does not exist. Check CNET_BLOBS_URL."
+    assert problem["checks"]["blobs"] == "its bucket does not exist. Check CNET_BLOBS_URL."
+    assert problem["detail"] == "blobs: its bucket does not exist. Check CNET_BLOBS_URL."
 
 
 def test_disk_that_is_full(begin: Start) -> None:
@@ -71,4 +72,5 @@ def test_database_that_is_gone(bench: Bench) -> None:
         file.unlink()
     problem = check_problem(bench.client.get("/readyz"), 503, "not_ready")
     assert problem["checks"]["database"] != "ok"
+    assert problem["detail"].count("database: ") == 1
     check_problem(bench.client.get("/v1/jobs"), 503, "unavailable")
