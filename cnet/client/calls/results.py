@@ -65,7 +65,9 @@ class ResultCalls(Calls):
     ) -> str:
         """Write the decoded model of a point to a file, completely or not at all; as ``download``.
 
-        ``format`` is one that the API offers, such as ``safetensors``, ``torch``, ``npz`` or ``onnx``.
+        ``format`` is one that the API offers: ``safetensors``, ``torch`` (or ``pt``), ``npz``, ``onnx`` (the tensors
+        without a graph) or ``onnx-packed`` (the same as codes of a few bits, with nodes that decode them). ``unpack``
+        of a bundle with ``--like`` writes either ONNX file with the graph of the network.
         """
         params = {"format": format, **({} if point is None else {"point": str(point)})}
         call = Call("GET", f"{path_of('jobs', job_id)}/model", params=params, timeout=_DOWNLOAD_SECONDS)
