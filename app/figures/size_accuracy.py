@@ -17,6 +17,7 @@ _WIDTH, _HEIGHT, _LEGEND_ROW = 680.0, 400.0, 22.0
 _AREA = Area(left=86, right=664, top=40, bottom=340)
 _COLOURS = 8  # more jobs have one colour and no legend
 _RADIUS = 6.0
+_WORD_WIDTH, _WORD_HEIGHT = 60.0, 14.0  # of "original" beside a mark, with some space
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,13 @@ def plot(series: Sequence[Series], title: str, *, one_front: bool = False) -> El
     best = pareto_front([point for each in series for point in each.points], score) if one_front else None
     colours = [number if len(series) <= _COLOURS else 0 for number in range(len(series))]
     drawn = [_series(each, colour, axes, score, best) for each, colour in zip(series, colours, strict=True)]
+    originals = _name_originals(series, axes, score)
     lines = [] if best is None else [element("g", _line(_marks(best, axes, score, best)), class_="series colour-0")]
     named = series if 1 < len(series) <= _COLOURS else ()
     legend = [_legend_row(each.name, number) for number, each in enumerate(named)]
     height = _HEIGHT + _LEGEND_ROW * len(legend)
     words = _description(series, score)
-    return figure(_WIDTH, height, title, frame(_AREA, *axes), *lines, *drawn, *legend, description=words)
+    return figure(_WIDTH, height, title, frame(_AREA, *axes), *lines, *drawn, *originals, *legend, description=words)
 
 
 def pareto_front(points: Sequence[Point], score: Score) -> list[Point]:
@@ -171,7 +173,19 @@ def _original(series: Series, axes: tuple[Axis, Axis], score: Score) -> Iterator
     yield element("line", x1=_AREA.left, x2=_AREA.right, y1=y, y2=y, class_="level")
     cross = f"M{x - 6:.1f} {y - 6:.1f}l12 12m0 -12l-12 12"
     yield element("g", element("title", text), element("path", d=cross), class_="original")
-    yield element("text", "original", x=x - 12, y=y - 10, text_anchor="end", class_="note")
+
+
+def _name_originals(series: Sequence[Series], axes: tuple[Axis, Axis], score: Score) -> Iterator[Element]:
+    """The word beside each mark of an original, once where marks of several jobs would write it over each other."""
+    named: list[tuple[float, float]] = []
+    for each in series:
+        value = None if each.baseline is None else score.of_baseline(each.baseline)
+        if each.baseline is None or value is None:
+            continue
+        x, y = axes[0].position(each.baseline.npz_bytes), axes[1].position(value)
+        if all(abs(x - left) > _WORD_WIDTH or abs(y - top) > _WORD_HEIGHT for left, top in named):
+            named.append((x, y))
+            yield element("text", "original", x=x - 12, y=y - 10, text_anchor="end", class_="note")
 
 
 def _legend_row(name: str, number: int) -> Element:

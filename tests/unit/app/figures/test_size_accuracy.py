@@ -137,3 +137,11 @@ def test_a_file_of_its_own_has_its_style() -> None:
     assert ET.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 - made here
     assert "prefers-color-scheme: dark" in text
     assert "url(" not in text
+
+
+def test_originals_at_one_place_are_named_once() -> None:
+    """Jobs of one network start at one place; words written over each other could not be read."""
+    root = drawn([Series("one", BASELINE, POINTS, 1), Series("other", BASELINE, POINTS, 2)])
+
+    assert [each.text for each in classes(root, "note")].count("original") == 1
+    assert len(classes(root, "original")) == 2
