@@ -189,7 +189,7 @@ class JobSpec(UserDocument):
         if self.calibrate is None:
             if isinstance(self.quantize, Calibratable):
                 raise ValueError(
-                    "quantize: it needs inputs in calibrate. Give {'inputs': ...}, or take the quantizer auto."
+                    "quantize: it needs inputs in calibrate. Give calibrate.inputs, or take the quantizer auto."
                 )
             return self
         if self.architecture is None:

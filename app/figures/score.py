@@ -28,6 +28,10 @@ class Score:
     text: Callable[[float], str]
     higher_is_better: bool = True
 
+    def difference(self, value: float) -> str:
+        """A difference of two values with its unit, such as ``0.83 percentage points``."""
+        return f"{abs(value):.2f} percentage points" if self.name.endswith("(%)") else self.text(abs(value))
+
     @classmethod
     def shared_by(cls, points: Sequence[Point]) -> Self:
         """The most telling number of the points of one or several jobs.

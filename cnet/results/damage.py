@@ -35,9 +35,9 @@ RUINING_SPARSITY = 0.5
 RUINING_BITS = 3.0
 """Fewest bits of a label that networks usually survive without training."""
 
-_REMEDY = "Ask for quantize {'name': 'auto', 'quality': 'safe'} and no sparsity, or give a data set to train on."
+_REMEDY = "Ask for the quantizer auto with quality safe and for no sparsity, or give a data set to train on."
 _TRAINED_REMEDY = (
-    "Ask for less sparsity, for quantize {'name': 'auto'} or more clusters, or for more epochs at a smaller "
+    "Ask for less sparsity, for the quantizer auto or more clusters, or for more epochs at a smaller "
     "training.learning_rate; if the data are few, leave the training out."
 )
 _NAMED_TENSORS = 5
@@ -154,8 +154,10 @@ def verdict(baseline: BaselineResult, point: Point) -> str:
 
 def _measured(baseline: BaselineResult, point: Point) -> str:
     """The score of a point, and that of the network before compression."""
-    before = "" if baseline.quality is None else f"; before compression {abs(baseline.quality):.6g}"
+    unit = "percent" if point.metric is None else point.metric.unit
+    written = "{:.6g} %".format if unit == "percent" else f"{{:.6g}} {unit}".rstrip().format
+    before = "" if baseline.quality is None else f"; before compression {written(abs(baseline.quality))}"
     name = point.metric.name if point.metric else "accuracy"
     validated = point.accuracy_validation if point.metric is None else point.metric.validation
     split = "test" if validated is None else "validation"
-    return f"{name} {abs(point.quality or 0.0):.6g}{before} (on the {split} split)"
+    return f"{name} {written(abs(point.quality or 0.0))}{before} (on the {split} split)"

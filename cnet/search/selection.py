@@ -76,7 +76,7 @@ def selection_reason(target: Target | None, baseline: BaselineResult, points: Se
     if selected.quality is None:
         return f"the smallest of {len(points)} (the job has no target)"
     limit = _default_drop(baseline)
-    drop = f"a drop of at most {limit:.3g}{' points of accuracy' if limit == DEFAULT_DROP else ''}"
+    drop = f"a drop of at most {_describe_drop(limit, baseline)}"
     near = [point for point in points if _drops_at_most(limit, baseline)(point)]
     if not near:
         return f"the {best}: none has {drop}, and the job has no target"
@@ -111,6 +111,13 @@ def _default_drop(baseline: BaselineResult) -> float:
     if baseline.metric is None or baseline.metric.unit == "percent":
         return DEFAULT_DROP
     return DEFAULT_DROP / 100 * abs(baseline.quality or 0.0)
+
+
+def _describe_drop(drop: float, baseline: BaselineResult) -> str:
+    """A drop with its unit, such as ``1 percentage point`` or ``0.02 of mse``."""
+    if baseline.metric is None or baseline.metric.unit == "percent":
+        return f"{drop:.3g} percentage point{'' if drop == 1 else 's'}"
+    return f"{drop:.3g} of {baseline.metric.name}"
 
 
 def _by_size(point: Point) -> tuple[float, ...]:

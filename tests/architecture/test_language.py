@@ -182,6 +182,19 @@ def test_errors_end_with_what_to_do() -> None:
     assert silent == []
 
 
+def test_no_text_shows_a_dictionary_of_python() -> None:
+    """A field is named by its path, such as ``quantize.quality``, which the page, the command and JSON share."""
+    shown = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for package in ("cnet", "app", "worker")
+        for path in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search(r"[^{]\{'\w+': ", node.value)
+    ]
+
+    assert shown == []
+
+
 def test_every_exception_from_the_rule_is_used() -> None:
     """No exception stays behind when its error is gone."""
     found = [(_path_of(message), message.exception) for message in messages() if not _ends_with_remedy(message.text)]

@@ -6,6 +6,7 @@ import pytest
 
 from cnet.errors import ConstraintNotMetError
 from cnet.search import select_point
+from cnet.search.selection import selection_reason
 from cnet.spec import Target
 from tests.unit.cnet.points_at_hand import a_baseline, a_point
 
@@ -39,6 +40,13 @@ def test_size_target_without_accuracies_selects_the_lowest_mse() -> None:
 def test_no_target_selects_the_smallest_within_one_point() -> None:
     """89.2 is within one point of 90; 88 is not."""
     assert select_point(None, a_baseline(), ACCURATE) == 1
+
+
+def test_the_reason_states_the_drop_with_its_unit() -> None:
+    """One percentage point is singular."""
+    reason = selection_reason(None, a_baseline(), ACCURATE, ACCURATE[1])
+
+    assert reason == "the smallest of the 2 with a drop of at most 1 percentage point (the job has no target)"
 
 
 def test_no_target_and_all_points_bad_selects_the_most_accurate() -> None:
