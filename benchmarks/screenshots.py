@@ -4,13 +4,15 @@
 
 It starts ``cnet up`` on a new folder, trains and compresses a network for handwritten digits, compresses its weights
 once more without data, runs a study, and takes the pictures with Chromium, which has to be installed. With
-``--server`` the pictures show a server that runs already, and jobs of an earlier call are used again.
+``--server`` the pictures show a server that runs already, and jobs of an earlier call are used again. A second server,
+which has API keys, shows the login and the page of keys.
 """
 
 from __future__ import annotations
 
 import argparse
 import io
+import json
 import shutil
 import subprocess
 import sys
@@ -26,7 +28,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from cnet.client import Client
 
 WAIT_MILLISECONDS = 300_000
-COLOURS = 64
+COLOURS = 96
 """Colours of a picture, which keep it small."""
 TALLEST = 3300
 """Pixels of the height to which a picture is cut."""
@@ -82,12 +84,11 @@ GRID = {"quantize.quality": ["safe", "small", "smallest"]}
 
 
 @contextmanager
-def served(server: str | None) -> Iterator[str]:
-    """The address of a server; without one that runs, of a new one that ends with the block."""
+def served(server: str | None, folder: Path) -> Iterator[str]:
+    """The address of a server; without one that runs, of a new one on a folder, which ends with the block."""
     if server:
         yield server
         return
-    folder = Path(tempfile.mkdtemp(prefix="cnet-"))
     command = [sys.executable, "-m", "app.cli", "up", "--port", "0", "--data", str(folder / "data")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -96,7 +97,6 @@ def served(server: str | None) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def job_named(client: Client, spec: dict[str, Any]) -> str:
@@ -166,6 +166,30 @@ def take(browser: Browser, server: str, pages: dict[str, str], out: Path) -> Non
         context.close()
 
 
+def take_keys(browser: Browser, out: Path) -> None:
+    """The same for the login and the page of keys, on a server that has two keys."""
+    with tempfile.TemporaryDirectory() as folder:
+        keys = [create_key(Path(folder), owner, scope) for owner, scope in (("root", "admin"), ("alice", "write"))]
+        with served(None, Path(folder)) as server:
+            for look, options in LOOKS.items():
+                context = browser.new_context(**options)  # type: ignore[arg-type]
+                page = context.new_page()
+                page.goto(server + "/keys")
+                write(page, out / f"login-{look}.png")
+                page.get_by_label("API key").fill(keys[0])
+                page.get_by_role("button", name="Log in").click()
+                page.wait_for_url(server + "/keys")
+                write(page, out / f"keys-{look}.png")
+                context.close()
+
+
+def create_key(folder: Path, owner: str, scope: str) -> str:
+    """A new API key for a server on a folder."""
+    command = [sys.executable, "-m", "app.cli", "keys", "create", "--owner", owner, "--scope", scope, "--json"]
+    done = subprocess.run([*command, "--data", str(folder / "data")], stdout=subprocess.PIPE, text=True, check=True)
+    return str(json.loads(done.stdout)["key"])
+
+
 def write(page: Page, path: Path) -> None:
     """The whole page as a PNG file with few colours."""
     picture = Image.open(io.BytesIO(page.screenshot(full_page=True, animations="disabled")))
@@ -184,12 +208,19 @@ def main() -> None:
     parser.add_argument("--only", nargs="*")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    with served(options.server) as server, Client(server) as client, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served(options.server, Path(folder)) as server,
+        Client(server) as client,
+        sync_playwright() as playwright,
+    ):
         pages = addresses(client)
         chosen = {name: path for name, path in pages.items() if not options.only or name in options.only}
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         try:
             take(browser, server, chosen, options.out)
+            if not options.only or "keys" in options.only:
+                take_keys(browser, options.out)
         finally:
             browser.close()
             client.cancel(pages["running"].rpartition("/")[2])
