@@ -108,3 +108,8 @@ def test_an_ended_job_runs_again(bench: Bench) -> None:
     assert new != made["id"]
     assert bench.backend.jobs.get(new).status is Status.QUEUED  # type: ignore[union-attr]
     assert bench.queue.sent == ["cpu", "cpu"]
+
+
+def test_a_job_that_has_not_begun_shows_no_empty_box(bench: Bench) -> None:
+    """Its log says that it has no line."""
+    assert "No line yet." in page_of(bench, f"/jobs/{add_job(bench, name='waiting').id}").text
