@@ -155,7 +155,7 @@ def verdict(baseline: BaselineResult, point: Point) -> str:
 def _measured(baseline: BaselineResult, point: Point) -> str:
     """The score of a point, and that of the network before compression."""
     unit = "percent" if point.metric is None else point.metric.unit
-    written = "{:.6g} %".format if unit == "percent" else f"{{:.6g}} {unit}".rstrip().format
+    written = "{:.4g} %".format if unit == "percent" else f"{{:.6g}} {unit}".rstrip().format
     before = "" if baseline.quality is None else f"; before compression {written(abs(baseline.quality))}"
     name = point.metric.name if point.metric else "accuracy"
     validated = point.accuracy_validation if point.metric is None else point.metric.validation

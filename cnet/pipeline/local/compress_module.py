@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,7 @@ class CompressedModule:
         warnings: sentences on what the export does not carry.
     """
 
-    report: dict[str, Any]
+    report: dict[str, Any] = field(repr=False)
     bundle: Path | None
     warnings: tuple[str, ...]
 

@@ -8,7 +8,7 @@ import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class ExportReport:
         warnings: sentences on what the file does not carry, and why.
     """
 
-    program: Program
+    program: Program = field(repr=False)
     dynamic_batch: bool
     warnings: tuple[str, ...]
 

@@ -133,3 +133,10 @@ def test_arguments_by_name_are_exported(tmp_path: Path) -> None:
     report = export_program(TwoInputs(), one, tmp_path / "net.pt2", example_kwargs={"other": other})
 
     assert [row.name for row in report.program.inputs] == ["one", "other"]
+
+
+def test_a_printed_report_is_short(tmp_path: Path) -> None:
+    """Who prints it wants the warnings, not every operator of the graph."""
+    report = export_program(nn.Linear(3, 2), torch.zeros(2, 3), tmp_path / "net.pt2")
+
+    assert repr(report) == "ExportReport(dynamic_batch=True, warnings=())"
