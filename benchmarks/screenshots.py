@@ -28,7 +28,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from cnet.client import Client
 
 WAIT_MILLISECONDS = 300_000
-COLOURS = 96
+COLOURS = 256
 """Colours of a picture, which keep it small."""
 TALLEST = 3300
 """Pixels of the height to which a picture is cut."""
