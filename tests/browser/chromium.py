@@ -62,4 +62,4 @@ def quiet_page(context: BrowserContext, expected: tuple[str, ...] = ()) -> Itera
     yield page
     page.close()
     unexpected = [line for line in messages if not any(part in line for part in expected)]
-    assert unexpected == []
+    assert not unexpected, unexpected

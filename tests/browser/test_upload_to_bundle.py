@@ -13,7 +13,7 @@ from tests.acceptance.service import Up
 from tests.api_server import CuttingProxy
 from tests.browser import chromium
 
-CUT = ("net::ERR_", "409 (Conflict)")
+CUT = ("net::ERR_", "409 (Conflict)", "423 (Locked)")  # 423: the server still reads the request that was cut
 """What the console says of a request whose connection was cut, and of one that Chromium repeated by itself: what the
 server had taken before the cut is not where the repeated request starts."""
 
