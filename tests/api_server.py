@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import subprocess
@@ -20,6 +21,8 @@ from app.core.db.engine import Database
 from app.core.keys import ApiKeys
 from app.core.settings import Settings
 from tests.processes import until
+
+_UPLOAD_OFFSET = re.compile(rb"\r\nupload-offset: (\d+)\r\n", re.IGNORECASE)
 
 
 class ApiServer:
@@ -105,14 +108,14 @@ class CuttingProxy:
 
     Attributes:
         port: on which it listens.
-        passed: bytes that all connections have carried from clients to the server.
+        offsets: the ``Upload-Offset`` of each request that has one, in the order in which they came.
     """
 
     def __init__(self, target: int, cuts: list[int]) -> None:
         self._target = target
         self._cuts = list(cuts)
         self._lock = threading.Lock()
-        self.passed = 0
+        self.offsets: list[int] = []
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listening.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -139,18 +142,18 @@ class CuttingProxy:
             passed = 0
             with suppress(OSError):
                 while data := client.recv(2**16):
+                    self.offsets += map(int, _UPLOAD_OFFSET.findall(data))
                     server.sendall(data)
                     passed += len(data)
-                    if self._cut_after(passed, len(data)):
+                    if self._cut_after(passed):
                         for end in (client, server):  # no linger: the peers see a reset, as when a network fails
                             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
                         return
                 server.shutdown(socket.SHUT_WR)
                 back.join(60)
 
-    def _cut_after(self, passed: int, length: int) -> bool:
+    def _cut_after(self, passed: int) -> bool:
         with self._lock:
-            self.passed += length
             if self._cuts and passed >= self._cuts[0]:
                 del self._cuts[0]
                 return True
