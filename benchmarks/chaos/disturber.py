@@ -64,7 +64,9 @@ class Disturber:
     def _run(self) -> None:
         try:
             for action in self._actions():
-                self.count[action() or "nothing"] += 1
+                died = action()
+                if died is not None:
+                    self.count[died] += 1
                 if not self._wait(self._random.uniform(*_PAUSE)):
                     return
         except BaseException as error:  # noqa: BLE001 - raised by ``stop``

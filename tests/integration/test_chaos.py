@@ -13,6 +13,6 @@ def test_nothing_is_lost_while_processes_die() -> None:
     """The run itself checks jobs, bundles, uploads, blobs and leftovers; here, that something has died meanwhile."""
     result = run(Options(jobs=12, seed=4, clients=3, workers=2, seconds=600))
 
-    assert result.deaths.total() > result.deaths["nothing"]
+    assert result.deaths.total() > 0
     assert len(result.record.ended) == 12
     assert result.record.uploads.cuts > 0
