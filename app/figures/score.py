@@ -20,6 +20,7 @@ class Score:
         of_baseline: the number of the original; None where it has none.
         text: writes a value.
         higher_is_better: whether a better network has a larger one.
+        in_percent: whether it is a percentage.
     """
 
     name: str
@@ -27,10 +28,11 @@ class Score:
     of_baseline: Callable[[BaselineResult], float | None]
     text: Callable[[float], str]
     higher_is_better: bool = True
+    in_percent: bool = False
 
     def difference(self, value: float) -> str:
         """A difference of two values with its unit, such as ``0.83 percentage points``."""
-        return f"{abs(value):.2f} percentage points" if self.name.endswith("(%)") else self.text(abs(value))
+        return f"{abs(value):.2f} percentage points" if self.in_percent else self.text(abs(value))
 
     @classmethod
     def shared_by(cls, points: Sequence[Point]) -> Self:
@@ -43,7 +45,7 @@ class Score:
         if len({(each.name, each.unit) for each in metrics}) == 1:
             return cls._of_task(metrics[0].name, metrics[0].unit, higher_is_better=metrics[0].higher_is_better)
         if any(point.accuracy is not None for point in points):
-            return cls("Accuracy (%)", lambda p: p.accuracy, lambda b: b.accuracy, formatting.percent)
+            return cls("Accuracy (%)", lambda p: p.accuracy, lambda b: b.accuracy, formatting.percent, in_percent=True)
         if any(point.snr_db is not None for point in points):
             decibels = "{:.1f} dB".format
             return cls("Signal-to-noise ratio of the weights (dB)", lambda p: p.snr_db, lambda _: None, decibels)
@@ -62,6 +64,6 @@ class Score:
 
         heading = name.replace("_", " ").capitalize() if len(name) > 4 else name.upper()
         if unit == "percent":
-            return cls(f"{heading} (%)", of, of, formatting.percent, higher_is_better=higher_is_better)
+            return cls(f"{heading} (%)", of, of, formatting.percent, higher_is_better, in_percent=True)
         text = f"{{:.4g}} {unit}".rstrip().format
         return cls(f"{heading} ({unit})" if unit else heading, of, of, text, higher_is_better=higher_is_better)

@@ -49,6 +49,13 @@ class _Mark:
     on_front: bool
 
 
+@dataclass(frozen=True)
+class _OriginalMark:
+    text: str
+    x: float
+    y: float
+
+
 def plot(series: Sequence[Series], title: str, *, one_front: bool = False) -> Element | None:
     """The plot as SVG, size on a logarithmic axis; None while there is nothing to show.
 
@@ -67,7 +74,7 @@ def plot(series: Sequence[Series], title: str, *, one_front: bool = False) -> El
     best = pareto_front([point for each in series for point in each.points], score) if one_front else None
     colours = [number if len(series) <= _COLOURS else 0 for number in range(len(series))]
     drawn = [_series(each, colour, axes, score, best) for each, colour in zip(series, colours, strict=True)]
-    originals = _name_originals(series, axes, score)
+    originals = _name_originals([_mark_of_original(each.baseline, axes, score) for each in series])
     lines = [] if best is None else [element("g", _line(_marks(best, axes, score, best)), class_="series colour-0")]
     named = series if 1 < len(series) <= _COLOURS else ()
     legend = [_legend_row(each.name, number) for number, each in enumerate(named)]
@@ -77,7 +84,7 @@ def plot(series: Sequence[Series], title: str, *, one_front: bool = False) -> El
 
 
 def pareto_front(points: Sequence[Point], score: Score) -> list[Point]:
-    """The points that no other one beats in both size and score, by rising size."""
+    """The points that no other one beats in both size and score, the smallest first."""
     sign = -1.0 if score.higher_is_better else 1.0
     scored = [
         (p.bytes.total, sign * v, order, p) for order, p in enumerate(points) if (v := score.of_point(p)) is not None
@@ -113,8 +120,9 @@ def _series(
     marks = _marks(series.points, axes, score, front)
     line = [_line(marks)] if best is None else []
     shapes = [_point(mark, series, score) for mark in sorted(marks, key=lambda m: (m.on_front, m.x))]
-    original = _original(series, axes, score)
-    return element("g", *line, *original, *shapes, class_=f"series colour-{colour}")
+    original = _mark_of_original(series.baseline, axes, score)
+    before = [] if original is None else _original(original)
+    return element("g", *line, *before, *shapes, class_=f"series colour-{colour}")
 
 
 def _marks(points: Sequence[Point], axes: tuple[Axis, Axis], score: Score, front: Sequence[Point]) -> list[_Mark]:
@@ -163,29 +171,33 @@ def describe_point(point: Point, score: Score) -> str:
     return f"Point {point.index}: {', '.join(parts)}"
 
 
-def _original(series: Series, axes: tuple[Axis, Axis], score: Score) -> Iterator[Element]:
+def _mark_of_original(baseline: BaselineResult | None, axes: tuple[Axis, Axis], score: Score) -> _OriginalMark | None:
+    """The place of the network before compression; None where it has no score."""
+    if baseline is None:
+        return None
+    value = score.of_baseline(baseline)
+    if value is None:
+        return None
+    text = f"Original: {formatting.size(baseline.npz_bytes)}, {score.text(value)}"
+    return _OriginalMark(text, axes[0].position(baseline.npz_bytes), axes[1].position(value))
+
+
+def _original(mark: _OriginalMark) -> Iterator[Element]:
     """The mark of the network before compression, and the level of its score."""
-    value = None if series.baseline is None else score.of_baseline(series.baseline)
-    if series.baseline is None or value is None:
-        return
-    x, y = axes[0].position(series.baseline.npz_bytes), axes[1].position(value)
-    text = f"Original: {formatting.size(series.baseline.npz_bytes)}, {score.text(value)}"
-    yield element("line", x1=_AREA.left, x2=_AREA.right, y1=y, y2=y, class_="level")
-    cross = f"M{x - 6:.1f} {y - 6:.1f}l12 12m0 -12l-12 12"
-    yield element("g", element("title", text), element("path", d=cross), class_="original")
+    yield element("line", x1=_AREA.left, x2=_AREA.right, y1=mark.y, y2=mark.y, class_="level")
+    cross = f"M{mark.x - 6:.1f} {mark.y - 6:.1f}l12 12m0 -12l-12 12"
+    yield element("g", element("title", mark.text), element("path", d=cross), class_="original")
 
 
-def _name_originals(series: Sequence[Series], axes: tuple[Axis, Axis], score: Score) -> Iterator[Element]:
+def _name_originals(marks: Sequence[_OriginalMark | None]) -> Iterator[Element]:
     """The word beside each mark of an original, once where marks of several jobs would write it over each other."""
-    named: list[tuple[float, float]] = []
-    for each in series:
-        value = None if each.baseline is None else score.of_baseline(each.baseline)
-        if each.baseline is None or value is None:
+    named: list[_OriginalMark] = []
+    for mark in marks:
+        if mark is None:
             continue
-        x, y = axes[0].position(each.baseline.npz_bytes), axes[1].position(value)
-        if all(abs(x - left) > _WORD_WIDTH or abs(y - top) > _WORD_HEIGHT for left, top in named):
-            named.append((x, y))
-            yield element("text", "original", x=x - 12, y=y - 10, text_anchor="end", class_="note")
+        if all(abs(mark.x - other.x) > _WORD_WIDTH or abs(mark.y - other.y) > _WORD_HEIGHT for other in named):
+            named.append(mark)
+            yield element("text", "original", x=mark.x - 12, y=mark.y - 10, text_anchor="end", class_="note")
 
 
 def _legend_row(name: str, number: int) -> Element:
