@@ -25,7 +25,7 @@ def _strict_json(value: Any) -> str:
 
 
 class Database:
-    """A database by its SQLAlchemy URL. Several threads may use it; a forked process needs one of its own."""
+    """A database, named by its SQLAlchemy URL. Threads may share it; a forked process must make its own."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -71,6 +71,7 @@ def _server(url: str) -> Engine:
 
 
 def _sqlite(url: str) -> Engine:
+    path = Path(make_url(url).database or ":memory:")
     engine = create_engine(
         url,
         json_serializer=_strict_json,
@@ -88,12 +89,12 @@ def _sqlite(url: str) -> Engine:
         cursor.execute("PRAGMA synchronous=FULL")  # an acknowledged job survives a power cut
         cursor.execute("PRAGMA foreign_keys=ON")
         cursor.close()
-        record.info["file"] = _file_identity(engine.url.database)
+        record.info["file"] = _file_identity(path)
 
     @event.listens_for(engine, "checkout")
     def _check_file(_connection: Any, record: Any, _proxy: Any) -> None:
         # A connection outlives its file: rows written to a file that was deleted or replaced by a backup would be lost.
-        if record.info["file"] != _file_identity(engine.url.database):
+        if record.info["file"] != _file_identity(path):
             raise InvalidatePoolError
 
     @event.listens_for(engine, "begin")
@@ -104,10 +105,10 @@ def _sqlite(url: str) -> Engine:
     return engine
 
 
-def _file_identity(path: str | None) -> tuple[int, int] | None:
+def _file_identity(path: Path) -> tuple[int, int] | None:
     """Device and inode of a file, or None where there is none."""
     try:
-        found = Path(path or "").stat()
+        found = path.stat()
     except OSError:
         return None
     return found.st_dev, found.st_ino
