@@ -64,7 +64,7 @@ class Compressible(UserDocument):
 
 
 class JobSpec(UserDocument):
-    """One compression job. A field that is left out, or null, has its default; so has a field inside a part."""
+    """One compression job. A field that is left out or null has its default, and so has each field of its parts."""
 
     model_config = ConfigDict(defer_build=True)  # the first validation reads the registries; an import reads none
 

@@ -33,10 +33,12 @@ _FORMATS = ("PNG", "JPEG", "WEBP")
 _GREY = ("1", "L", "LA", "I;16", "I;16B", "I;16L", "I")
 _DEEP = ("I;16", "I;16B", "I;16L", "I")
 _TRANSPARENT = ("LA", "PA", "RGBA", "La", "RGBa")
-_DECODING_ERRORS = (  # what Pillow raises for damaged files; NotImplementedError: a compression that it lacks
+_DECODING_ERRORS = (
     *(OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError),
-    *(AttributeError, NotImplementedError, struct.error, zlib.error, Warning),
+    *(AttributeError, struct.error, zlib.error, Warning),
+    NotImplementedError,  # raised by Pillow for a compression that it lacks
 )
+"""What Pillow raises for damaged images."""
 
 
 @dataclass(frozen=True)

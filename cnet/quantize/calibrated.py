@@ -28,8 +28,8 @@ _NOISE_OF_STEP = 1 / 12
 class Calibrated(Quantizer):
     """Step sizes by layer, and labels by error feedback, from the calibration inputs of the job.
 
-    Use it with the encoder ``compact``. The pipeline chooses the labels with the network at hand;
-    this part holds its settings.
+    Use it with the encoder ``compact``. This class holds the settings; the pipeline, which has the network and its
+    inputs, chooses the labels.
     """
 
     name: Literal["calibrated"] = "calibrated"
@@ -77,7 +77,7 @@ class Calibrated(Quantizer):
 
     @property
     def expected_divergence(self) -> float:
-        """The divergence in nats that is asked for."""
+        """The divergence, in nats, that ``divergence`` or else ``quality`` asks for."""
         return self.divergence or DIVERGENCE[self.quality or "safe"]
 
     @property
@@ -86,12 +86,12 @@ class Calibrated(Quantizer):
         return False
 
     def nominal_bits(self, clusters: int | None) -> float:
-        """Bits of a label of normally distributed weights at the signal-to-noise ratio that is typical."""
+        """Bits of a label of normally distributed weights at the typical signal-to-noise ratio, as a lower bound."""
         del clusters
         return 0.5 * math.log2(1 + 10 ** (self._forecast_db / 10))
 
     def estimate(self, values: npt.NDArray[np.float64], clusters: int | None) -> QuantizationEstimate:
-        """As ``Quantizer.estimate``, of values that are rounded to one grid of the ratio that is typical."""
+        """As ``Quantizer.estimate``, for values rounded to one grid whose signal-to-noise ratio is the typical one."""
         del clusters
         power = float(np.mean(values * values))
         if power == 0:
@@ -103,7 +103,7 @@ class Calibrated(Quantizer):
         return QuantizationEstimate(bits, min(noise, power), zeros=1 - len(used) / len(values))
 
     def quantize(self, values: npt.NDArray[np.floating], clusters: int | None) -> Codebook:
-        """Nothing: values alone, shape (n,), do not say what their errors do. Raises SpecError."""
+        """Always raises SpecError: the values, shape (n,), do not tell how their errors change the outputs."""
         del values, clusters
         raise SpecError(
             "quantize: the quantizer 'calibrated' needs a network and calibration inputs. Give calibrate, or use the "

@@ -58,12 +58,12 @@ class ResultWarning:
     tensor: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The contract's warning."""
+        """The warning as the HTTP contract states it."""
         return {"code": self.code, "detail": self.detail, "tensor": self.tensor}
 
 
 def warnings_about(point: Point, baseline: BaselineResult) -> tuple[ResultWarning, ...]:
-    """The warnings about a point of a network; none where no weight has changed."""
+    """The warnings about a point; none where no weight has changed."""
     if point.snr_db is None:
         return ()
     if point.quality is None and point.agreement is None:

@@ -39,7 +39,7 @@ def check_health(backend: Backend) -> Health:
 
 
 def count_workers(backend: Backend) -> int:
-    """Number of workers that were seen within the time of a lease."""
+    """Number of workers that have reported within the last ``lease_seconds``."""
     return len(backend.workers.alive(backend.settings.lease_seconds))
 
 

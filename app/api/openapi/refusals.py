@@ -41,7 +41,7 @@ _PERMANENT = frozenset({"key_id", "digest"})  # path parameters that name what d
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The refusals of a route, or of all routes of a router, as its ``responses``.
+    """The error responses of a route or of all routes of a router, for the argument ``responses`` of FastAPI.
 
     Every one of these routes also has those that ``add_refusals`` derives from what it takes.
 

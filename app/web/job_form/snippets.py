@@ -44,6 +44,7 @@ def _command(text: str, server: str) -> str:
 
 
 def _python(document: Mapping[str, Any], server: str, *, with_key: bool) -> str:
+    # Part of the text that the user copies: the script reads the user's environment; nothing is read here.
     key = ', os.environ["CNET_API_KEY"]' if with_key else ""
     needed = "import os\n\n" if with_key else ""
     return (

@@ -13,7 +13,7 @@ _DOWNLOAD_SECONDS = 300.0  # a model may have to be decoded before its first byt
 
 
 class ResultCalls(Calls):
-    """Results of jobs of this owner."""
+    """Calls for what a job has produced: its points, plot, bundles and models. Jobs of other owners are not found."""
 
     async def results(self, job_id: str) -> Results:
         """The points of a job so far."""
@@ -29,7 +29,7 @@ class ResultCalls(Calls):
         return (await self._transport.send(call)).text
 
     async def plot(self, job_id: str) -> str:
-        """The plot of size against accuracy of a job, as SVG."""
+        """The plot of a job, size against accuracy, as SVG text."""
         return (await self._transport.send(Call("GET", f"{path_of('jobs', job_id)}/plot.svg"))).text
 
     async def download(
@@ -63,7 +63,7 @@ class ResultCalls(Calls):
         point: int | None = None,
         on_progress: OnBytes | None = None,
     ) -> str:
-        """Write the decoded model of a point to a file, completely or not at all; as ``download``.
+        """Write the decoded model of a point to a file, completely or not at all. Arguments and errors as ``download``.
 
         ``format`` is one that the API offers: ``safetensors``, ``torch`` (or ``pt``), ``npz``, ``onnx`` (the tensors
         without a graph) or ``onnx-packed`` (the same as codes of a few bits, with nodes that decode them). ``unpack``

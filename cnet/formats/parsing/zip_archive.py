@@ -26,7 +26,7 @@ DIRECTORY_ERRORS = (
     ValueError,
     KeyError,
     IndexError,
-    NotImplementedError,  # zipfile: a compression or a version that it does not know
+    NotImplementedError,  # raised by zipfile for a compression or a version that it does not know
     OverflowError,
     OSError,
     EOFError,

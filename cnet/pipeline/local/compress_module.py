@@ -48,7 +48,7 @@ class CompressedModule:
 
 @dataclass(frozen=True)
 class ExportedJob:
-    """A module as the files of a job.
+    """A module that was exported to the files that a job reads.
 
     Attributes:
         program: the archive.
