@@ -80,12 +80,16 @@ class S3Server:
 
     def files(self, bucket: str) -> list[Path]:
         """The files of the objects of a bucket; a test damages them."""
-        folder = self.folder / bucket
-        return sorted(p for p in folder.rglob("*") if p.is_file() and "/." not in str(p.relative_to(self.folder)))
+        return [path for path in self._files(bucket) if "/." not in str(path.relative_to(self.folder))]
 
     def unfinished(self) -> list[Path]:
         """What is left of uploads in parts that were neither completed nor aborted."""
-        return [path for path in self.folder.rglob("*") if path.is_file() and "multipart" in str(path)]
+        return [path for path in self._files() if "multipart" in str(path)]
+
+    def _files(self, bucket: str = "") -> list[Path]:
+        # ``os.walk`` passes over a folder that the server removes meanwhile, where ``Path.rglob`` raises.
+        walked = os.walk(self.folder / bucket)
+        return sorted(Path(folder, name) for folder, _, names in walked for name in names)
 
     def _listens(self) -> bool:
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):

@@ -72,7 +72,7 @@ def test_another_machine_goes_on_with_the_job_of_one_that_is_lost(
     assert "first" not in (ended.worker or "")
     assert len(_resumed_after(log)) == 1
     assert second.bundles(job.id) == undisturbed
-    assert _state_objects(machines) == []
+    until(lambda: not _state_objects(machines), what="the removal of the state, which follows the end of the job")
 
 
 def test_a_job_waits_for_a_store_that_is_killed_and_comes_back(machines: Hosts, undisturbed: list[str]) -> None:
