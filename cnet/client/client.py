@@ -71,6 +71,9 @@ class Client(Blocking):
     program = blocking(AllCalls.program)
     programs = blocking(AllCalls.programs)
     delete_program = blocking(AllCalls.delete_program)
+    upload = blocking(AllCalls.upload)
+    uploads = blocking(AllCalls.uploads)
+    delete_upload = blocking(AllCalls.delete_upload)
 
     validate = blocking(AllCalls.validate)
     submit = blocking(AllCalls.submit)
@@ -91,6 +94,8 @@ class Client(Blocking):
     metrics_csv = blocking(AllCalls.metrics_csv)
     download = blocking(AllCalls.download)
     download_model = blocking(AllCalls.download_model)
+    compare_plot = blocking(AllCalls.compare_plot)
+    compare_csv = blocking(AllCalls.compare_csv)
 
     submit_study = blocking(AllCalls.submit_study)
     study = blocking(AllCalls.study)
@@ -106,7 +111,13 @@ class Client(Blocking):
 
     catalogue = blocking(AllCalls.catalogue)
     about = blocking(AllCalls.about)
+    alive = blocking(AllCalls.alive)
     ready = blocking(AllCalls.ready)
+    service_metrics = blocking(AllCalls.service_metrics)
+    workers = blocking(AllCalls.workers)
+    keys = blocking(AllCalls.keys)
+    create_key = blocking(AllCalls.create_key)
+    revoke_key = blocking(AllCalls.revoke_key)
 
     def _result(self, value: Any) -> Any:
         return [handle(each) for each in value] if isinstance(value, list) else handle(value)

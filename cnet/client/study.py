@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from cnet.client.documents import Document, StudyDocument
+from cnet.client.documents import Document, JobError, StudyDocument
 from cnet.client.job import FINAL
 from cnet.client.results import Results, table_of
 from cnet.results.report import table_rows
@@ -23,6 +23,7 @@ class MemberResults(Results):
     index: int
     job: str
     status: str
+    error: JobError | None
 
     @property
     def place(self) -> dict[str, Any]:

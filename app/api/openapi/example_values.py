@@ -203,9 +203,7 @@ OWN: Mapping[str, Mapping[str, Any]] = {
     "JobError": {"code": "constraint_not_met", "detail": "no point meets the target. Allow a larger drop."},
     "Estimate": {"epochs": {"finetune": 30, "recover": 10, "total": 40}},
     "EventView": {"type": "metric", "id": 17, "status": None, "point": None, "progress": None, "phase": None},
-    "UploadView": {"checkpoint": None},
     "WorkerList": {"queues": [{"name": "gpu", "waiting": 2, "oldest": _TIME}]},
-    "Readiness": {"status": "ready"},
     "Liveness": {"status": "ok"},
 }
 """Values of fields of one schema, which come before those of their names."""

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from cnet.client.calls.base import Calls, path_of
-from cnet.client.documents import Checkpoint, Dataset, Program, Tensor
+from cnet.client.documents import Checkpoint, Dataset, Program, Tensor, Upload
+from cnet.client.http import tus
 from cnet.client.http.call import Call
 from cnet.client.http.download import OnBytes, download_file
 from cnet.client.http.upload import upload_file
@@ -92,3 +93,15 @@ class FileCalls(Calls):
     async def delete_program(self, program_id: str) -> None:
         """Delete a program."""
         await self._delete(path_of("programs", program_id))
+
+    async def upload(self, upload_id: str) -> Upload:
+        """A resumable upload: how many bytes of the file have arrived."""
+        return Upload(await self._get(path_of("uploads", upload_id)))
+
+    async def uploads(self, *, limit: int = 50) -> list[Upload]:
+        """The newest ``limit`` resumable uploads of which no object was made yet, the newest first."""
+        return [Upload(each) for each in await self._list("/v1/uploads", {}, limit)]
+
+    async def delete_upload(self, upload_id: str) -> None:
+        """Delete a resumable upload and its bytes; objects that were made from it stay."""
+        await self._transport.send(tus.deletion(upload_id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from cnet.client.calls.base import Calls, path_of
@@ -31,6 +32,14 @@ class ResultCalls(Calls):
     async def plot(self, job_id: str) -> str:
         """The plot of a job, size against accuracy, as SVG text."""
         return (await self._transport.send(Call("GET", f"{path_of('jobs', job_id)}/plot.svg"))).text
+
+    async def compare_plot(self, job_ids: Sequence[str]) -> str:
+        """The points of up to 20 jobs on one plot, size against accuracy, as SVG text."""
+        return (await self._transport.send(Call("GET", "/v1/compare/plot.svg", params={"job": list(job_ids)}))).text
+
+    async def compare_csv(self, job_ids: Sequence[str]) -> str:
+        """The points of up to 20 jobs as one CSV, with the columns ``job`` and ``name`` before the metrics."""
+        return (await self._transport.send(Call("GET", "/v1/compare/points.csv", params={"job": list(job_ids)}))).text
 
     async def download(
         self, job_id: str, path: str | Path, *, point: int | None = None, on_progress: OnBytes | None = None

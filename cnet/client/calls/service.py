@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from cnet.client.calls.base import Calls
-from cnet.client.documents import About, Catalogue, Readiness
-from cnet.client.errors import UnreachableError
+from cnet.client.calls.base import Calls, path_of
+from cnet.client.documents import About, ApiKey, Catalogue, NewApiKey, Readiness, WorkerList
+from cnet.client.errors import ClientError, UnreachableError
+from cnet.client.http.call import Call
 
 
 class ServiceCalls(Calls):
@@ -24,3 +25,38 @@ class ServiceCalls(Calls):
     async def ready(self) -> Readiness:
         """The state of the service. Raises ServerError where it cannot take jobs."""
         return Readiness(await self._get("/readyz"))
+
+    async def alive(self) -> bool:
+        """Whether the server answers, be the service ready for jobs or not."""
+        try:
+            return bool((await self._get("/livez"))["status"] == "ok")
+        except ClientError:
+            return False
+
+    async def service_metrics(self) -> str:
+        """The numbers that the service counts, as Prometheus text."""
+        return (await self._transport.send(Call("GET", "/metrics"))).text
+
+    async def workers(self) -> WorkerList:
+        """The workers that run now, with their queues, GPUs and jobs, and what waits in the queues."""
+        return WorkerList(await self._get("/v1/workers"))
+
+    async def keys(self, *, limit: int = 50) -> list[ApiKey]:
+        """The newest ``limit`` API keys of all owners, without their secrets. It needs a key with the scope admin."""
+        return [ApiKey(each) for each in await self._list("/v1/keys", {}, limit)]
+
+    async def create_key(self, owner: str, *, scope: str = "write") -> NewApiKey:
+        """Create an API key. It needs a key with the scope admin.
+
+        Args:
+            owner: who uses it, and sees only their own objects.
+            scope: what it allows, ``read``, ``write`` or ``admin``; each includes the ones before it.
+
+        Returns:
+            the key; its secret, the member ``key``, is shown only once.
+        """
+        return NewApiKey(await self._post("/v1/keys", {"owner": owner, "scope": scope}))
+
+    async def revoke_key(self, key_id: str) -> None:
+        """Revoke an API key; nothing changes where it is revoked already. It needs a key with the scope admin."""
+        await self._delete(path_of("keys", key_id))

@@ -113,3 +113,17 @@ class Program(Document):
     warnings: list[FileWarning]
     created_at: str | None
     expires_at: str | None
+
+
+class Upload(Document):
+    """A file that is sent in one or more requests."""
+
+    id: str
+    filename: str | None
+    purpose: str | None
+    size_bytes: int
+    received_bytes: int
+    complete: bool
+    sha256: str | None
+    created_at: str | None
+    expires_at: str | None

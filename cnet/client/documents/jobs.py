@@ -16,6 +16,9 @@ class Estimate(Document):
     compressible_parameters: int
     raw_bytes: int
     disk_bytes: int
+    seconds: float | None
+    bundle_bytes_low: int | None
+    bundle_bytes_high: int | None
     queued_before: int
 
 
@@ -64,7 +67,9 @@ class JobDocument(Document):
     ended_at: str | None
     expires_at: str | None
     attempt: int
+    queue: str
     queue_position: int | None
+    waiting_for: str | None
     error: JobError | None
     urls: JobUrls
     study: str | None
@@ -73,12 +78,30 @@ class JobDocument(Document):
     versions: dict[str, str] | None
 
 
+class EpochMetrics(Document):
+    """The numbers of an epoch that has ended; ``metric["lambda"]`` is the strength of the method's loss term."""
+
+    phase: str
+    epoch: int
+    epochs: int
+    loss: float | None
+    train_accuracy: float | None
+    compressibility: float | None
+
+
 class Event(Document):
-    """An event of a job. The member that is named as ``type`` says what has happened."""
+    """An event of a job. The member that is named as ``type`` says what has happened; it lacks the others."""
 
     id: int
     at: str
     type: str
+    status: str
+    attempt: int
+    phase: str
+    progress: float
+    metric: EpochMetrics
+    point: dict[str, Any]
+    log: str
 
 
 class JobCounts(Document):

@@ -57,3 +57,56 @@ class Readiness(Document):
     status: str
     checks: dict[str, str]
     workers: int
+
+
+class Gpu(Document):
+    """A GPU of a worker."""
+
+    name: str
+    memory_bytes: int
+
+
+class Worker(Document):
+    """A worker, which runs one job at a time."""
+
+    id: str
+    host: str
+    queues: list[str]
+    gpus: list[Gpu]
+    memory_bytes: int
+    versions: dict[str, str]
+    started_at: str | None
+    last_seen: str | None
+    busy: bool
+    job: str | None
+
+
+class Queue(Document):
+    """A queue in which jobs wait."""
+
+    name: str
+    waiting: int
+    oldest: str | None
+
+
+class WorkerList(Document):
+    """The workers that run now, ``workers["data"]``, and what waits for them."""
+
+    data: list[Worker]
+    queues: list[Queue]
+
+
+class ApiKey(Document):
+    """An API key without its secret."""
+
+    id: str
+    owner: str
+    scopes: list[str]
+    created_at: str | None
+    revoked_at: str | None
+
+
+class NewApiKey(ApiKey):
+    """A new API key; ``key`` is its secret, and null where the same request was answered before."""
+
+    key: str | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -29,7 +29,7 @@ class Call:
 
     Attributes:
         method, path: of the request.
-        params: query parameters.
+        params: query parameters; one with several values is sent several times.
         headers: besides those of the connection.
         json: document to send; None for a request without one.
         body: makes the stream of bytes to send again for each attempt; None for a request without one.
@@ -38,7 +38,7 @@ class Call:
 
     method: str
     path: str
-    params: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     json: Any = None
     body: Body | None = None

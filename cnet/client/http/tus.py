@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass
 from typing import Self
+from urllib.parse import quote
 
 import httpx2
 
@@ -67,7 +68,7 @@ def append(upload: str, offset: int, size: int, body: Body) -> Call:
 
 def deletion(upload: str) -> Call:
     """The request that deletes an upload."""
-    return Call("DELETE", f"{ROUTE}/{upload}", headers=_VERSION)
+    return Call("DELETE", f"{ROUTE}/{quote(upload, safe='')}", headers=_VERSION)
 
 
 def offset_of(response: httpx2.Response) -> int:
