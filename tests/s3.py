@@ -38,7 +38,13 @@ class S3Server:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Start it (again), and wait until it listens."""
+        """Start it (again), and wait until it listens.
+
+        Objects that it was writing when it was killed are removed: it would list them, as S3 does not.
+        """
+        for path in self._files():
+            if path.name.startswith(".tmp."):
+                path.unlink()
         own = {"NANIO_ACCESS_KEY": CREDENTIALS["AWS_ACCESS_KEY_ID"]}
         own["NANIO_SECRET_KEY"] = CREDENTIALS["AWS_SECRET_ACCESS_KEY"]
         options = ("--host", "127.0.0.1", "--port", str(self.port), "--data-dir", str(self.folder), "--no-access-log")

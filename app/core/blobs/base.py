@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from typing import BinaryIO, Protocol
 from app.core.errors import DamagedBlobError, NotFoundError
 
 log = logging.getLogger(__name__)
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -110,3 +113,8 @@ def damaged(digest: str, found: str) -> DamagedBlobError:
     """
     log.error("blob %s: its content is damaged, there is %s", digest, found)
     return DamagedBlobError("stored file: its bytes are damaged. Upload it again, or run the job that made it again.")
+
+
+def is_digest(name: str) -> bool:
+    """Whether a name is that of a blob. Another program may keep files of its own where the blobs are."""
+    return _DIGEST.fullmatch(name) is not None

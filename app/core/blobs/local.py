@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from app.core.blobs.base import BlobInfo, damaged, not_found
+from app.core.blobs.base import BlobInfo, damaged, is_digest, not_found
 from app.core.errors import StorageFullError
 from cnet.files import (
     CHUNK_BYTES,
@@ -104,7 +104,7 @@ class LocalBlobs:
     def list(self) -> Iterator[BlobInfo]:
         """As ``BlobStore.list``."""
         for path in sorted(self.root.glob("??/*")):
-            if not path.name.startswith("."):
+            if is_digest(path.name):
                 with contextlib.suppress(FileNotFoundError):  # it was deleted in the meantime
                     found = path.stat()
                     yield BlobInfo(path.name, found.st_size, datetime.fromtimestamp(found.st_mtime, UTC))

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from app.core.blobs.base import BlobInfo
+from app.core.blobs.base import BlobInfo, is_digest
 from app.core.blobs.bucket import S3Bucket, StoredObject
 from app.core.blobs.cache import FileCache
 from app.core.errors import NotFoundError, StorageFullError
@@ -86,7 +86,7 @@ class S3Blobs:
 
     def list(self) -> Iterator[BlobInfo]:
         """As ``BlobStore.list``."""
-        return map(_info, self._bucket.list(_FOLDER))
+        return (info for info in map(_info, self._bucket.list(_FOLDER)) if is_digest(info.digest))
 
     def remove_unfinished(self, before: datetime) -> None:
         """As ``BlobStore.remove_unfinished``: the bucket's lifecycle rule does it."""

@@ -128,3 +128,12 @@ def test_drafts_of_killed_writers_are_removed_when_they_are_old(blobs: LocalBlob
 
     assert sorted(path.name for path in _files(blobs)) == [".young.draft", DIGEST]
     assert [found.digest for found in blobs.list()] == [DIGEST]
+
+
+def test_files_of_other_programs_are_no_blobs(blobs: LocalBlobs) -> None:
+    """Whoever goes through all blobs meets digests only."""
+    digest = blobs.put(io.BytesIO(b"content"))
+    for name in ("README", f"{digest}.bak", ".nfs0123"):
+        (blobs.root / digest[:2] / name).write_bytes(b"x")
+
+    assert [blob.digest for blob in blobs.list()] == [digest]

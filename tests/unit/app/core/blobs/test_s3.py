@@ -137,6 +137,17 @@ def test_folders_and_keys(tmp_path: Path, shared_s3: S3Server) -> None:
     assert bucket.folders("jobs") == ["b"]
 
 
+def test_objects_of_other_programs_are_no_blobs(tmp_path: Path, shared_s3: S3Server) -> None:
+    """Whoever goes through all blobs meets digests only."""
+    settings = Settings(data_dir=tmp_path, **shared_s3.settings())
+    blobs = open_blobs(settings)
+    digest = blobs.put(io.BytesIO(b"content"))
+    for key in ("blobs/.t/.tmp.0123456789abcdef", f"blobs/{digest[:2]}/README", f"blobs/{digest[:2]}/{digest}.bak"):
+        S3Bucket.of(settings).put(key, io.BytesIO(b"x"), 1)
+
+    assert [blob.digest for blob in blobs.list()] == [digest]
+
+
 def test_a_server_that_is_down_for_a_moment_is_waited_for(tmp_path: Path, s3: S3Server) -> None:
     """It is killed before each of several calls, and comes back."""
     blobs = _open(tmp_path, s3, s3.fresh_bucket(), blobs_retry_seconds=100)
