@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import select
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +16,7 @@ from sqlalchemy.exc import InterfaceError, InvalidatePoolError, OperationalError
 from sqlalchemy.pool import QueuePool
 
 _BUSY_SECONDS = 30
+_IDLE_SECONDS = 30.0  # then a network device in between may have forgotten a connection
 TRANSIENT = (OperationalError, InterfaceError)
 """Errors that may pass by themselves, such as a lock that was held too long or a server that restarts."""
 # Options of libpq. A lost server must be an error within seconds, since a lease must not end in the meantime.
@@ -29,11 +32,17 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.engine = _sqlite(url) if make_url(url).get_backend_name() == "sqlite" else _server(url)
+        sqlite = make_url(url).get_backend_name() == "sqlite"
+        self.engine = _sqlite(url) if sqlite else _postgresql(url)
+        self._writing: dict[str, Any] = {"cnet_write": True} if sqlite else {"isolation_level": "READ COMMITTED"}
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that only reads. On SQLite all of its queries see the same state."""
+        """A connection for queries that only read.
+
+        On SQLite all of its queries see the same state. On PostgreSQL each is a transaction of its own, so that none
+        waits for the answers to BEGIN and ROLLBACK.
+        """
         with self.engine.connect() as connection:
             yield connection
 
@@ -45,7 +54,7 @@ class Database:
         and neither fails at its first write.
         """
         with self.engine.connect() as plain:
-            connection = plain.execution_options(cnet_write=True)
+            connection = plain.execution_options(**self._writing)
             with connection.begin():
                 yield connection
 
@@ -59,15 +68,38 @@ class Database:
         self.engine.dispose()
 
 
-def _server(url: str) -> Engine:
-    return create_engine(
+def _postgresql(url: str) -> Engine:
+    engine = create_engine(
         url,
         json_serializer=_strict_json,
-        pool_pre_ping=True,
+        isolation_level="AUTOCOMMIT",  # of reads; ``write`` chooses another
         pool_size=10,
         max_overflow=20,
-        connect_args=_TIMEOUTS if make_url(url).get_backend_name() == "postgresql" else {},
+        connect_args=_TIMEOUTS,
     )
+
+    @event.listens_for(engine, "checkin")
+    def _note_time(_connection: Any, record: Any) -> None:
+        record.info["used"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _check_server(connection: Any, record: Any, _proxy: Any) -> None:
+        # SQLAlchemy's own check (``pool_pre_ping``) waits for an answer of the server before each query.
+        used = record.info.get("used")  # None: the connection is new
+        if used is not None and (time.monotonic() > used + _IDLE_SECONDS or _has_news(connection)):
+            try:
+                engine.dialect.do_ping(connection)
+            except engine.dialect.loaded_dbapi.Error:
+                raise InvalidatePoolError from None
+
+    return engine
+
+
+def _has_news(connection: Any) -> bool:
+    """Whether a server has sent something to a connection that is not in use, such as its end."""
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _sqlite(url: str) -> Engine:

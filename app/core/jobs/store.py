@@ -18,7 +18,7 @@ from app.core.jobs.job import Job, NewJob
 from app.core.states import ACTIVE, Status
 
 # Made once, since making it takes longer than running it.
-_LOOK_UP = select(jobs, waiting.position().label("position")).where(
+_LOOK_UP = select(jobs).where(
     jobs.c.id == bindparam("job_id"), jobs.c.owner == bindparam("owner"), jobs.c.deleted_at.is_(None)
 )
 
@@ -95,10 +95,16 @@ class Jobs:
             return _one(connection, condition)
 
     def look_up(self, job_id: str, owner: str) -> tuple[Job, int | None] | None:
-        """An owner's job and how many jobs are before it in its queue, None where it does not wait; by one query."""
+        """An owner's job and how many jobs are before it in its queue, None where it does not wait.
+
+        A job that does not wait takes one query.
+        """
         with self._database.read() as connection:
             row = connection.execute(_LOOK_UP, {"job_id": job_id, "owner": owner}).mappings().first()
-        return (Job.from_row(row), row["position"]) if row else None
+            if row is None:
+                return None
+            job = Job.from_row(row)
+            return job, waiting.position_of(connection, job_id) if job.status is Status.QUEUED else None
 
     def positions(self, found: Sequence[Job]) -> dict[str, int]:
         """How many jobs are before each of several jobs in its queue, by id; without those that do not wait."""

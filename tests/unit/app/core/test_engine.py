@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from psycopg.pq import TransactionStatus
+from sqlalchemy import Connection, event, text
 from sqlalchemy.exc import OperationalError
 
 from app.core.db.engine import TRANSIENT, Database
+from tests.postgres import Cluster
 
 
 def count(database: Database) -> int:
@@ -69,4 +72,60 @@ def test_a_path_without_a_file_is_transient(path: Path) -> None:
     path.with_name("hidden").rename(path)
 
     assert count(database) == 1
+    database.close()
+
+
+def transaction_status(connection: Connection) -> TransactionStatus:
+    """What the driver of PostgreSQL knows of the connection's transaction."""
+    raw = connection.connection.dbapi_connection
+    assert raw is not None
+    status: TransactionStatus = raw.info.transaction_status  # type: ignore[attr-defined]
+    return status
+
+
+def fail_to_write(database: Database) -> None:
+    """Insert a row, and raise ZeroDivisionError within the transaction."""
+    with database.write() as connection:
+        connection.execute(text("INSERT INTO t VALUES (1)"))
+        raise ZeroDivisionError
+
+
+@pytest.mark.postgres
+def test_only_writes_open_transactions_on_postgresql(postgres_url: str) -> None:
+    """A read waits for one answer of the server, not also for those to BEGIN and ROLLBACK; a failed write is undone."""
+    database = Database(postgres_url)
+    with database.write() as connection:
+        connection.execute(text("CREATE TABLE t (a INTEGER)"))
+        assert transaction_status(connection) is TransactionStatus.INTRANS
+    with pytest.raises(ZeroDivisionError):
+        fail_to_write(database)
+    with database.read() as connection:
+        assert connection.execute(text("SELECT count(*) FROM t")).scalar_one() == 0
+        assert transaction_status(connection) is TransactionStatus.IDLE
+    database.close()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT])
+def test_connections_are_replaced_after_a_restart_of_postgresql(
+    postgres: Cluster, postgres_url: str, number: signal.Signals
+) -> None:
+    """No query fails, although none asks the server first whether it is there, and the pool is full of old ones."""
+    database = Database(postgres_url)
+    connected: list[object] = []
+    event.listen(database.engine, "connect", lambda connection, _: connected.append(connection))
+    with database.read(), database.read(), database.write() as connection:
+        connection.execute(text("CREATE TABLE t (a INTEGER)"))
+    assert len(connected) == 3
+    assert count(database) == 0
+    assert len(connected) == 3
+
+    postgres.stop(number)
+    postgres.start()
+
+    assert count(database) == 0
+    with database.read(), database.read(), database.write() as connection:
+        connection.execute(text("INSERT INTO t VALUES (1)"))
+    assert count(database) == 1
+    assert len(connected) == 6
     database.close()
