@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -144,8 +144,8 @@ def finish(bench: Bench, job: Job, status: Status = Status.SUCCEEDED, **end: Any
     assert bench.backend.lifecycle.finish(job.id, job.attempt, End(status, **end))
 
 
-def add_point(bench: Bench, job: Job, index: int = 0) -> PointRow:
-    """A point of a running job, with a real bundle."""
+def add_point(bench: Bench, job: Job, index: int = 0, **others: Any) -> PointRow:
+    """A point of a running job, with a real bundle, and with other values for some metrics."""
     weight = np.array([[0.5, 0.0], [0.0, -1.5]], np.float32)
     bias = Tensor("bias", "float32", np.ones(2, np.float32))
     weights = Weights.select([Tensor("weight", "float32", weight + index), bias])
@@ -175,7 +175,7 @@ def add_point(bench: Bench, job: Job, index: int = 0) -> PointRow:
     layers = [LayerResult("weight", (2, 2), 4, 2, 0.5, 0.0, 2, 1.0).to_json()]
 
     def write(blob: str, check: BlobCheck) -> PointRow:
-        row = PointRow(index, point.to_json(), layers, blob)
+        row = PointRow(index, replace(point, **others).to_json(), layers, blob)
         assert bench.backend.points.put(job.id, job.attempt, row, check)
         return row
 

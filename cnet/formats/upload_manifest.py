@@ -20,8 +20,9 @@ class WarningRow(StrictDocument):
 
     @classmethod
     def of(cls, notice: Notice) -> WarningRow:
-        """The JSON form of a notice."""
-        return cls(code=notice.code, detail=notice.detail, tensor=notice.tensor)
+        """The JSON form of a notice, whose detail ends as a sentence does."""
+        detail = notice.detail if notice.detail.endswith(".") else f"{notice.detail}."
+        return cls(code=notice.code, detail=detail, tensor=notice.tensor)
 
 
 class UploadManifest(StrictDocument):

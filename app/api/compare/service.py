@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Sequence
 
 from app.api.backend import Backend
+from app.api.compare.titles import titles_of
 from app.api.http.errors import UnprocessableError
 from app.api.jobs.service import get
 from app.core.jobs import Job
@@ -44,18 +45,19 @@ def series_of(
     Args:
         backend: where the points are stored.
         jobs: the jobs.
-        names: of the jobs in the legend; by default their own.
+        names: of the jobs in the legend; by default titles that tell them apart.
         link: the address of a point; by default points are no links.
     """
+    titles = names or titles_of(backend, jobs)
     return [
         Series(
-            names[number] if names else job.name or job.id,
+            title,
             BaselineResult.from_json(job.baseline) if job.baseline is not None else None,
             [Point.from_json(row.data) for row in backend.points.of_job(job.id)],
             job.selected,
             link=None if link is None else _link(link, job),
         )
-        for number, job in enumerate(jobs)
+        for title, job in zip(titles, jobs, strict=True)
     ]
 
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from app.api.compare import service as compare
+from app.api.compare.titles import titles_of
 from app.api.dependencies import BackendDep
 from app.api.jobs import service
 from app.api.jobs.schemas import JobQuery
@@ -40,7 +41,8 @@ def show(
         request,
         "compare.html",
         jobs=chosen,
-        others=others,
+        titles=[each.name for each in series],
+        others=list(zip(others, titles_of(backend, others), strict=True)),
         plot=None if plot is None else Markup(svg.markup(plot)),  # noqa: S704 - built from elements
         tables=[JobPoints.of_points(each.points, each.baseline, each.selected) for each in series],
         query=urlencode([("job", each.id) for each in chosen]),

@@ -8,14 +8,13 @@ from fastapi import APIRouter, Query, Request
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from app import formatting
 from app.api.backend import Backend
 from app.api.compare import service as compare
+from app.api.compare.titles import values_text
 from app.api.dependencies import BackendDep, StudyId
 from app.api.http.pagination import ID_PATTERN, PageQuery
 from app.api.jobs.service import publish
 from app.api.studies import service
-from app.api.studies.schemas import StudyMember
 from app.core.jobs import Job
 from app.figures import size_accuracy, svg
 from app.web.job_points import JobPoints
@@ -89,7 +88,7 @@ def _study(request: Request, backend: Backend, owner: str, study_id: str) -> dic
     """What the page shows: the study, its jobs with their selected points, and the plot of all points."""
     study = service.show(backend, study_id, owner)
     members = backend.studies.members(study.id)
-    names = [_values(member) for member in study.members]
+    names = [values_text(member.values) for member in study.members]
     base = request.scope.get("root_path", "")
 
     def link(job: Job, index: int) -> str:
@@ -103,8 +102,3 @@ def _study(request: Request, backend: Backend, owner: str, study_id: str) -> dic
         "rows": list(zip(study.members, names, tables, strict=True)),
         "plot": None if plot is None else Markup(svg.markup(plot)),  # noqa: S704 - built from elements
     }
-
-
-def _values(member: StudyMember) -> str:
-    """The values of a place of the grid, such as ``method.lambda 0.01, training.seed 0``."""
-    return ", ".join(f"{path} {formatting.plain(value)}" for path, value in member.values.items())

@@ -87,8 +87,9 @@
         text.textContent = "Reading the file …";
         try {
           const made = await finish(kind, upload.url, file);
-          const warnings = (made.warnings || []).map((warning) => warning.detail);
-          state.replaceChildren(`${file.name} is uploaded and chosen.`, ...warnings.map((warning) => ` ${warning}`));
+          const warnings = (made.warnings || []).map(({ tensor, detail }) =>
+            ` Warning: ${tensor ? `tensor ${tensor}: ` : ""}${detail}`);
+          state.replaceChildren(`${file.name} is uploaded and chosen.`, ...warnings);
         } catch (error) {
           failed(error.message);
         }
@@ -96,7 +97,7 @@
     });
     stop.addEventListener("click", async () => {
       await upload.abort();
-      failed("stopped. What was sent is kept.");
+      failed("the upload was stopped. What was sent is kept.");
     });
     upload.findPreviousUploads().then((previous) => {
       if (previous.length) upload.resumeFromPreviousUpload(previous[0]);

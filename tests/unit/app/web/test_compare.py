@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 
-from tests.api_bench import Bench, add_job
+from app.formatting import short_id
+from tests.api_bench import Bench, add_job, add_point, finish, lenet
 from tests.html_page import HtmlPage
 from tests.unit.app.web.test_pages import finished_job, page_of
 
@@ -72,3 +73,31 @@ def test_what_cannot_be_compared_is_refused(bench: Bench) -> None:
     many = "&".join(f"job=job_{number}" for number in range(21))
     assert bench.client.get(f"/v1/compare/points.csv?{many}").json()["code"] == "too_many_jobs"
     assert "None of these jobs has a point" in HtmlPage(bench.client.get(f"/compare?job={waiting.id}").text).text
+
+
+def test_jobs_of_one_name_are_told_apart(bench: Bench) -> None:
+    """By the ends of their ids, in the list of jobs to add, in the legend and in the table."""
+    jobs = [finished_job(bench, name="twin") for _ in range(2)]
+    titles = {f"twin ({short_id(job)})" for job in jobs}
+
+    offered = page_of(bench, "/compare").text
+    compared = page_of(bench, f"/compare?job={jobs[0]}&job={jobs[1]}").text
+
+    assert all(title in offered for title in titles)
+    assert all(compared.count(title) >= 2 for title in titles), compared
+
+
+def test_a_job_of_a_study_is_called_by_its_values(bench: Bench) -> None:
+    """All jobs of a study have its name."""
+    spec = {"checkpoint": lenet(bench), "name": "sizes", "prune": {"name": "magnitude", "sparsity": 0.5}}
+    answer = bench.client.post("/v1/studies", json={"spec": spec, "grid": {"quantize.clusters": [4, 16]}})
+    for member in answer.json()["members"]:
+        job = bench.backend.lifecycle.claim(member["job"], "test:1:worker", 60)
+        assert job is not None
+        add_point(bench, job)
+        finish(bench, job, selected=0)
+
+    page = page_of(bench, "/compare")
+
+    assert "sizes: quantize.clusters 4" in page.text, page.text
+    assert "sizes: quantize.clusters 16" in page.text

@@ -76,3 +76,17 @@ def test_a_study_is_cancelled_retried_and_deleted(bench: Bench) -> None:
 def test_without_studies_the_list_says_so(bench: Bench) -> None:
     """There is no empty table."""
     assert "There is no study yet" in page_of(bench, "/studies").text
+
+
+def test_without_data_the_score_is_the_noise_in_the_weights(bench: Bench) -> None:
+    """As in the plot; the head of the column says so. The list of jobs shows the same number."""
+    path = submitted(bench)
+    member = bench.client.get(f"/v1{path}").json()["members"][0]
+    job = bench.backend.lifecycle.claim(member["job"], "test:1:worker", 60)
+    assert job is not None
+    add_point(bench, job, accuracy=None, snr_db=27.04)
+    finish(bench, job, selected=0)
+
+    for page in (page_of(bench, path), page_of(bench, "/"), page_of(bench, f"/compare?job={job.id}")):
+        assert "SNR 27.0 dB" in page.text
+        assert "signal-to-noise ratio (SNR)" in page.text
