@@ -25,9 +25,9 @@ _INTRODUCTION = """\
 
 Made by `python -m benchmarks.service --write`, on one machine with {processors} processors that many other processes
 used at the same time. A bare route is a FastAPI application with one route that reads the same row with the same
-engine, server and connection pool, and checks no key. A page of the list counts the jobs before each of its own in
-the queue, so its time does not depend on which page it is, but grows with the queue. Copying reads the file, hashes
-it and writes it to the disk in one thread. Parts that a run leaves out (`--only`) are not in the table.
+engine, server and connection pool, and checks no key. A page of the list shows the place of each job in the queue: the
+first 500 are counted, the others are looked up in a ranking that is read once a second. Copying reads the file,
+hashes it and writes it to the disk in one thread. Parts that a run leaves out (`--only`) are not in the table.
 
 {table}
 """

@@ -220,7 +220,8 @@ def test_a_job_survives_a_database_that_drops_its_connections(postgres: Cluster,
         job = running.submit(TRAINING)
         running.in_epoch(job.id, 2)
         with postgres.connect() as connection:
-            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+            others = "FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            connection.execute(f"SELECT pg_terminate_backend(pid, 5000) {others}")  # waits for their ends
         ended = running.ended(job.id)
         assert (ended.status, ended.attempt) == ("succeeded", 1)
         assert running.bundles(job.id) == undisturbed

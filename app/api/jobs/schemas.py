@@ -85,7 +85,8 @@ class JobView(BaseModel):
     attempt: int = Field(description="Number of the attempt to run it, from 1. It rises when a worker is lost.")
     queue: str = Field(description="Name of the queue whose workers can take it, such as `gpu` or `cpu`.")
     queue_position: int | None = Field(
-        description="Number of jobs before it in its queue, which serves owners in turns; null unless it is queued."
+        description="Number of jobs before it in its queue, which serves owners in turns; null unless it is queued. In "
+        "a list, a number of 500 or more may be that of a second ago."
     )
     waiting_for: str | None = Field(
         description="Why no worker that runs now can take it, and what to do; null where one can, or it is not queued."

@@ -46,7 +46,7 @@ def submit(backend: Backend, document: Any, owner: str, also: WithinTransaction)
     views: list[JobView] = []
 
     def store_answer(connection: Connection, made: Job) -> None:
-        views.append(_view(backend, made, position_of(connection, made.id)))
+        views.append(_view(backend, made, position_of(connection, made)))
         also(connection, views[0])
 
     backend.jobs.create(new_job(backend, checked, owner), store_answer)
@@ -169,7 +169,7 @@ def _retry_in_study(backend: Backend, job: Job, owner: str, also: WithinTransact
 
     def store_answer(connection: Connection, made: list[Job]) -> None:
         for each in made:
-            views.append(_view(backend, each, position_of(connection, each.id)))
+            views.append(_view(backend, each, position_of(connection, each)))
             also(connection, views[0])
 
     backend.studies.replace([job], [new_job(backend, checked, owner)], store_answer)

@@ -148,7 +148,7 @@ jobs = Table(
     Column("memory", BigInteger, nullable=False, default=0, server_default=text("0")),  # bytes that it needs
     Column("turn", BigInteger, nullable=False, default=0, server_default=text("0")),  # see app.core.jobs.waiting
     Index(None, "owner", "id"),
-    Index(None, "status", "queue", "turn", "id"),
+    Index(None, "status", "queue", "turn", "id", "deleted_at"),
     Index(None, "study_id", "study_index"),
 )
 

@@ -15,6 +15,7 @@ from app.core.db.tables import events, jobs, outbox
 from app.core.ids import new_ids
 from app.core.jobs import waiting
 from app.core.jobs.job import Job, NewJob
+from app.core.jobs.places import Places
 from app.core.states import ACTIVE, Status
 
 # Made once, since making it takes longer than running it.
@@ -40,6 +41,7 @@ class Jobs:
         self._database = database
         self._clock = clock
         self._retention = timedelta(days=retention_days) if retention_days else None
+        self._places = Places()
 
     def create(self, new: NewJob, also: Callable[[Connection, Job], None] | None = None) -> Job:
         """Store a queued job, its outbox row and its first event in one transaction.
@@ -104,15 +106,18 @@ class Jobs:
             if row is None:
                 return None
             job = Job.from_row(row)
-            return job, waiting.position_of(connection, job_id) if job.status is Status.QUEUED else None
+            return job, waiting.position_of(connection, job)
 
     def positions(self, found: Sequence[Job]) -> dict[str, int]:
-        """How many jobs are before each of several jobs in its queue, by id; without those that do not wait."""
-        queued = [job.id for job in found if job.status is Status.QUEUED]
+        """How many jobs are before each of several jobs in its queue, by id; without those that do not wait.
+
+        Places far back may be those of a second ago, so that no list has to count all jobs.
+        """
+        queued = [job for job in found if job.status is Status.QUEUED]
         if not queued:
             return {}
         with self._database.read() as connection:
-            return waiting.positions(connection, queued)
+            return self._places.of(connection, queued)
 
     def find(self, owner: str, wanted: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         """Up to ``limit`` jobs of an owner, newest first; with ``after``, those older than that id."""

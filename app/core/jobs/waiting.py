@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Case, ColumnElement, Connection, case, func, select, tuple_
+from sqlalchemy import ColumnElement, Connection, func, select, tuple_
 
 from app.core.db.engine import Database
 from app.core.db.tables import jobs
+from app.core.jobs.job import Job
 from app.core.states import Status
 
 WAITING = (jobs.c.status == Status.QUEUED) & jobs.c.deleted_at.is_(None)
@@ -81,27 +81,12 @@ def head_turn(connection: Connection, queue: str) -> int:
     return connection.execute(waiting.order_by(jobs.c.turn).limit(1)).scalar() or 0
 
 
-def position() -> Case[Any]:
-    """How many jobs are before a job in its queue, as a column of a query of ``jobs``; null where it does not wait."""
-    others = jobs.alias("others")
-    waiting = (others.c.status == Status.QUEUED) & others.c.deleted_at.is_(None) & (others.c.queue == jobs.c.queue)
-    before = tuple_(others.c.turn, others.c.id) < tuple_(jobs.c.turn, jobs.c.id)
-    count = select(func.count()).select_from(others).where(waiting, before).correlate(jobs).scalar_subquery()
-    return case((jobs.c.status == Status.QUEUED, count), else_=None)
-
-
-def position_of(connection: Connection, job_id: str) -> int | None:
-    """How many jobs are before a job in its queue; None where it does not wait."""
-    place: int | None = connection.execute(select(position()).where(jobs.c.id == job_id)).scalar()
-    return place
-
-
-def positions(connection: Connection, job_ids: Sequence[str]) -> dict[str, int]:
-    """How many jobs are before each of several jobs in its queue, by id; without those that do not wait."""
-    place = func.row_number().over(partition_by=jobs.c.queue, order_by=(jobs.c.turn, jobs.c.id))
-    ordered = select(jobs.c.id, (place - 1).label("position")).where(WAITING).subquery()
-    query = select(ordered).where(ordered.c.id.in_(job_ids))
-    return {row.id: row.position for row in connection.execute(query)}
+def position_of(connection: Connection, job: Job) -> int | None:
+    """How many jobs are before a job in its queue; None where it did not wait when it was read."""
+    if job.status is not Status.QUEUED:
+        return None
+    before = tuple_(jobs.c.turn, jobs.c.id) < (job.turn, job.id)
+    return connection.execute(select(func.count()).where(WAITING, jobs.c.queue == job.queue, before)).scalar_one()
 
 
 def _takes(offer: Offer, queues: Sequence[str]) -> ColumnElement[bool]:
