@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.api.auth import Principal
 from app.api.backend import Backend
 from app.api.http.bodies import Received, is_json, read_json, receive_file
 from app.api.http.errors import UnprocessableError
@@ -57,14 +58,14 @@ class UploadKind(Generic[QueryT]):
 
 
 async def accept_upload(
-    request: Request, backend: Backend, owner: str, query: QueryT, kind: UploadKind[QueryT]
+    request: Request, backend: Backend, principal: Principal, query: QueryT, kind: UploadKind[QueryT]
 ) -> Response:
     """Take a file, read it in the sandbox and store its canonical form.
 
     Args:
         request: the request, whose body is the file, a form with one file, or JSON that names one that was sent before.
         backend: where the file is stored.
-        owner: who sent the request.
+        principal: who sent the request.
         query: its query parameters.
         kind: the kind of file.
 
@@ -86,10 +87,10 @@ async def accept_upload(
             def store(connection: Connection, file: UploadedFile) -> None:
                 answers.store(connection, kind.show(file))
 
-            task = _Task(backend, owner, options, reader, folder, store)
+            task = _Task(backend, principal, options, reader, folder, store)
             return kind.show(await run_sync(make, task, limiter=backend.heavy_work))
 
-        return await idempotent(request, backend, owner, digest, respond)
+        return await idempotent(request, backend, principal.owner, digest, respond)
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class _Task:
     """What an object is made with, whatever its file. ``store`` is called in the transaction that makes it."""
 
     backend: Backend
-    owner: str
+    principal: Principal
     options: UploadQuery
     reader: UploadReader
     folder: Path
@@ -111,15 +112,15 @@ def _from_reference(task: _Task, upload: str | None) -> UploadedFile:
         NotFoundError: (``unknown_digest``) the owner stores no such file, or it cannot be read with these options.
     """
     if upload is not None:
-        return _from_file(task, uploads.take(task.backend, upload, task.owner))
-    sha256, holdings = str(task.options.sha256).lower(), task.backend.holdings
-    same = task.reader.files.same(task.owner, sha256, task.options.reading())
+        return _from_file(task, uploads.take(task.backend, upload, task.principal.owner_filter))
+    sha256, holdings, owner = str(task.options.sha256).lower(), task.backend.holdings, task.principal.owner_filter
+    same = task.reader.files.same(owner, sha256, task.options.reading())
     if same is not None:
         return _copy(task, same)
-    sent = holdings.upload(task.owner, sha256)
+    sent = holdings.upload(owner, sha256)
     if sent is not None:
-        return _from_file(task, uploads.take(task.backend, sent.id, task.owner))
-    if holdings.has_blob(task.owner, sha256):
+        return _from_file(task, uploads.take(task.backend, sent.id, owner))
+    if holdings.has_blob(owner, sha256):
         with task.backend.blobs.lend(sha256) as path:
             return _from_file(task, Received(path, sha256, path.stat().st_size, None))
     raise NotFoundError(
@@ -133,7 +134,7 @@ def _copy(task: _Task, same: UploadedFile) -> UploadedFile:
 
     def write(blob: str, check: BlobCheck) -> UploadedFile:
         new = NewUploadedFile(
-            owner=task.owner,
+            owner=task.principal.owner,
             filename=filename,
             sha256=same.sha256,
             size_bytes=same.size_bytes,
@@ -156,7 +157,7 @@ def _from_file(task: _Task, received: Received) -> UploadedFile:
 
     def write(blob: str, check: BlobCheck) -> UploadedFile:
         new = NewUploadedFile(
-            owner=task.owner,
+            owner=task.principal.owner,
             filename=filename,
             sha256=received.sha256,
             size_bytes=received.size,

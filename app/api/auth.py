@@ -16,7 +16,7 @@ from app.api.session import check_same_origin, session_key
 from app.core.errors import ForbiddenError, ServiceError, UnauthorizedError
 from app.core.keys import ApiKey, ApiKeys, KeyLookup, NotRememberedError, RememberedKeys
 from app.core.keys import Scope as KeyScope
-from app.core.ownership import LOCAL_OWNER
+from app.core.ownership import LOCAL_OWNER, OwnerFilter
 
 _READ_METHODS = {"GET", "HEAD", "OPTIONS"}
 _OF_PROXIES = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
@@ -27,7 +27,7 @@ class Principal:
     """The sender of a request.
 
     Attributes:
-        owner: on whose behalf it is made.
+        owner: on whose behalf it is made; what it creates belongs to them.
         key_id: id of the API key; None for a client on this machine without one.
         admin: whether it may also do what concerns all owners.
     """
@@ -35,6 +35,11 @@ class Principal:
     owner: str
     key_id: str | None = None
     admin: bool = False
+
+    @property
+    def owner_filter(self) -> OwnerFilter:
+        """The owner whose objects the sender may see and use; None, for administrators' keys: those of all owners."""
+        return None if self.admin and self.key_id is not None else self.owner
 
 
 class Authentication:

@@ -11,6 +11,7 @@ from starlette.requests import HTTPConnection
 from app.api.auth import Principal
 from app.api.backend import Backend
 from app.core.errors import ForbiddenError
+from app.core.ownership import OwnerFilter
 
 
 class _DocumentedBearer(HTTPBearer):
@@ -32,10 +33,10 @@ async def get_backend(request: Request) -> Backend:
     return backend
 
 
-async def get_owner(request: Request) -> str:
-    """The owner whose objects the request may use."""
+async def get_owner_filter(request: Request) -> OwnerFilter:
+    """The owner whose objects the request may see and use; None, for administrators: those of all owners."""
     principal: Principal = request.state.principal
-    return principal.owner
+    return principal.owner_filter
 
 
 async def get_admin(request: Request) -> Principal:
@@ -61,5 +62,5 @@ KeyId = Annotated[str, Path(description="Id of the API key, `key_...`.")]
 AdminDep = Annotated[Principal, Depends(get_admin)]
 PrincipalDep = Annotated[Principal, Depends(get_principal)]
 BackendDep = Annotated[Backend, Depends(get_backend)]
-OwnerDep = Annotated[str, Depends(get_owner)]
+OwnerFilterDep = Annotated[OwnerFilter, Depends(get_owner_filter)]
 bearer_security = Security(_BEARER)

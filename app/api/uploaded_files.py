@@ -8,19 +8,20 @@ from collections.abc import Callable
 from app.api.http.pagination import ID_PATTERN
 from app.core.clock import utc_now
 from app.core.errors import ConflictError, GoneError, NotFoundError
+from app.core.ownership import OwnerFilter
 from app.core.uploaded_files import UploadedFile, UploadedFiles
 
 _ID = re.compile(ID_PATTERN)
 
 
-def get_uploaded_file(files: UploadedFiles, kind: str, file_id: str, owner: str) -> UploadedFile:
+def get_uploaded_file(files: UploadedFiles, kind: str, file_id: str, owner: OwnerFilter) -> UploadedFile:
     """An owner's uploaded file.
 
     Args:
         files: all files of its kind.
         kind: name of the kind in error messages, such as ``checkpoint``.
         file_id: the id that the request names.
-        owner: who sent the request.
+        owner: whose files are looked at.
 
     Raises:
         NotFoundError: there is none with this id, it was deleted, or it is another owner's.
@@ -37,7 +38,7 @@ def get_uploaded_file(files: UploadedFiles, kind: str, file_id: str, owner: str)
 
 
 def delete_uploaded_file(
-    files: UploadedFiles, kind: str, file_id: str, owner: str, is_in_use: Callable[[str], bool]
+    files: UploadedFiles, kind: str, file_id: str, owner: OwnerFilter, is_in_use: Callable[[str], bool]
 ) -> None:
     """Delete an owner's uploaded file.
 
@@ -45,7 +46,7 @@ def delete_uploaded_file(
         files: all files of its kind.
         kind: name of the kind in error messages.
         file_id: the id that the request names.
-        owner: who sent the request.
+        owner: whose files are looked at.
         is_in_use: whether a job that has not ended needs the file with this id.
 
     Raises:

@@ -38,7 +38,10 @@ def add_to(app: typer.Typer) -> None:
 @commands.command()
 def create(
     *,
-    owner: Annotated[str, typer.Option("--owner", help="Owner of the key, who sees only their own objects.")],
+    owner: Annotated[
+        str,
+        typer.Option("--owner", help="Owner of the key, who sees only their own objects unless the scope is admin."),
+    ],
     scope: Annotated[ScopeName, typer.Option("--scope", help="What the key allows.")] = ScopeName.WRITE,
     data: Data = None,
     json: Json = False,

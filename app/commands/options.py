@@ -15,6 +15,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print only JSON on standard 
 Data = Annotated[
     Path | None, typer.Option("--data", show_default="CNET_DATA_DIR, else ./data", help="Data folder of the service.")
 ]
+Owner = Annotated[
+    str | None,
+    typer.Option("--owner", help="Show only what belongs to this owner; for keys with the scope admin, which see all."),
+]
 Sparsity = Annotated[
     list[float] | None, typer.Option("--sparsity", help="Fraction of weights to prune, 0 to 1; repeatable.")
 ]

@@ -9,6 +9,9 @@ from app.core.db.tables import api_keys, idempotency, metadata
 
 LOCAL_OWNER = "local"
 
+OwnerFilter = str | None
+"""The owner whose objects are looked at; None: those of all owners."""
+
 _OWNED = [table for table in metadata.sorted_tables if "owner" in table.c and table not in (api_keys, idempotency)]
 
 

@@ -14,6 +14,7 @@ from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
 from app.core.db.tables import checkpoints, datasets, programs
 from app.core.ids import new_id
+from app.core.ownership import OwnerFilter
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class UploadedFiles:
                 also(connection, stored)
         return stored
 
-    def get(self, object_id: str, owner: str | None = None) -> UploadedFile | None:
+    def get(self, object_id: str, owner: OwnerFilter = None) -> UploadedFile | None:
         """The uploaded file with this id, even when it is deleted or expired; None where there is none.
 
         With ``owner``, files of other owners count as not there.
@@ -121,23 +122,25 @@ class UploadedFiles:
             row = connection.execute(query).mappings().first()
         return UploadedFile.from_row(row) if row else None
 
-    def same(self, owner: str, sha256: str, options: dict[str, Any]) -> UploadedFile | None:
+    def same(self, owner: OwnerFilter, sha256: str, options: dict[str, Any]) -> UploadedFile | None:
         """An owner's object that was made of a file with this digest, read with the same options; None where none is.
 
         Deleted and expired objects do not count.
         """
-        query = select(self._table).where(
-            self._table.c.owner == owner, self._table.c.sha256 == sha256, self._table.c.deleted_at.is_(None)
-        )
+        query = select(self._table).where(self._table.c.sha256 == sha256, self._table.c.deleted_at.is_(None))
+        if owner is not None:
+            query = query.where(self._table.c.owner == owner)
         with self._database.read() as connection:
             rows = [UploadedFile.from_row(row) for row in connection.execute(query).mappings()]
         now = self._clock()
         live = (row for row in rows if row.expires_at is None or row.expires_at > now)
         return next((row for row in live if row.options == options), None)
 
-    def find(self, owner: str, limit: int, after: str | None = None) -> list[UploadedFile]:
+    def find(self, owner: OwnerFilter, limit: int, after: str | None = None) -> list[UploadedFile]:
         """Up to ``limit`` files of an owner that are not deleted, newest first, older than the id ``after``."""
-        query = select(self._table).where(self._table.c.owner == owner, self._table.c.deleted_at.is_(None))
+        query = select(self._table).where(self._table.c.deleted_at.is_(None))
+        if owner is not None:
+            query = query.where(self._table.c.owner == owner)
         if after is not None:
             query = query.where(self._table.c.id < after)
         query = query.order_by(self._table.c.id.desc()).limit(limit)

@@ -8,6 +8,7 @@ from typing import Self
 
 from app import formatting
 from app.api.backend import Backend
+from app.core.ownership import OwnerFilter
 from app.core.uploaded_files import UploadedFile
 
 _MOST = 200
@@ -36,7 +37,7 @@ class KnownFiles:
     datasets: Sequence[KnownFile]
 
 
-def known_files(backend: Backend, owner: str) -> KnownFiles:
+def known_files(backend: Backend, owner: OwnerFilter) -> KnownFiles:
     """The newest files of an owner."""
     kinds = (backend.checkpoints, backend.programs, backend.datasets)
     return KnownFiles(*([KnownFile.of(each) for each in kind.find(owner, _MOST, None)] for kind in kinds))

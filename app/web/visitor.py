@@ -10,9 +10,10 @@ from fastapi import Depends, Request
 from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse, Response
 
-from app.api.auth import authenticate
+from app.api.auth import Principal, authenticate
 from app.api.dependencies import BackendDep
 from app.api.session import check_same_origin
+from app.core.ownership import OwnerFilter
 
 _SAFE_METHODS = {"GET", "HEAD"}
 
@@ -22,14 +23,19 @@ class Visitor:
     """The visitor of a page.
 
     Attributes:
-        owner: whose objects the pages show.
+        principal: on whose behalf the browser's requests are made.
         has_key: whether a session with a key exists, which can be ended.
         admin: whether the key has the scope admin.
     """
 
-    owner: str
+    principal: Principal
     has_key: bool
     admin: bool
+
+    @property
+    def owner_filter(self) -> OwnerFilter:
+        """The owner whose objects the pages show; None, for administrators: those of all owners."""
+        return self.principal.owner_filter
 
 
 def get_visitor(request: Request, backend: BackendDep) -> Visitor:
@@ -42,7 +48,7 @@ def get_visitor(request: Request, backend: BackendDep) -> Visitor:
     if request.method not in _SAFE_METHODS:
         check_same_origin(Headers(scope=request.scope))
     principal = authenticate(backend.keys, request.scope)
-    visitor = Visitor(principal.owner, principal.key_id is not None, principal.key_id is not None and principal.admin)
+    visitor = Visitor(principal, principal.key_id is not None, principal.key_id is not None and principal.admin)
     request.state.visitor = visitor
     return visitor
 

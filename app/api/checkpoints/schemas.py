@@ -37,6 +37,7 @@ class Checkpoint(BaseModel):
     """The weights of a trained model."""
 
     id: str = Field(description="Id of the checkpoint, `ckpt_...`.")
+    owner: str = Field(description="Owner of the checkpoint.")
     filename: str | None = Field(description="Name of the uploaded file; null where the client sent none.")
     format: str = Field(description="Name of the file format, one of `formats` in the catalogue.")
     sha256: str = Field(description="SHA-256 of the uploaded file, 64 hex digits.")
@@ -61,6 +62,7 @@ class Checkpoint(BaseModel):
         shown = ("format", "parameters", "compressible_parameters", "dtypes", "weights_key", "stripped_prefix")
         return cls(
             id=stored.id,
+            owner=stored.owner,
             filename=stored.filename,
             sha256=stored.sha256,
             size_bytes=stored.size_bytes,

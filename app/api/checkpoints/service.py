@@ -12,6 +12,7 @@ from app.api.checkpoints.schemas import CheckpointQuery
 from app.api.http.file_response import Download
 from app.api.http.filenames import attachment
 from app.api.uploaded_files import delete_uploaded_file, get_uploaded_file
+from app.core.ownership import OwnerFilter
 from app.core.uploaded_files import UploadedFile
 from cnet.formats import refuse_lone_shard
 from cnet.sandbox import WEIGHTS_FILE
@@ -28,19 +29,19 @@ def upload_reader(backend: Backend, query: CheckpointQuery) -> UploadReader:
     return UploadReader(backend.checkpoints, read, check_name=refuse_lone_shard)
 
 
-def get(backend: Backend, checkpoint_id: str, owner: str) -> UploadedFile:
+def get(backend: Backend, checkpoint_id: str, owner: OwnerFilter) -> UploadedFile:
     """An owner's checkpoint. Raises NotFoundError, GoneError."""
     return get_uploaded_file(backend.checkpoints, "checkpoint", checkpoint_id, owner)
 
 
-def delete(backend: Backend, checkpoint_id: str, owner: str) -> None:
+def delete(backend: Backend, checkpoint_id: str, owner: OwnerFilter) -> None:
     """Delete a checkpoint. Raises ConflictError (``in_use``) while a job needs it, NotFoundError, GoneError."""
     delete_uploaded_file(
         backend.checkpoints, "checkpoint", checkpoint_id, owner, lambda found: backend.jobs.uses(checkpoint_id=found)
     )
 
 
-def content(backend: Backend, checkpoint_id: str, owner: str) -> Download:
+def content(backend: Backend, checkpoint_id: str, owner: OwnerFilter) -> Download:
     """The tensors of a checkpoint as a safetensors file. Raises NotFoundError, GoneError."""
     stored = get(backend, checkpoint_id, owner)
     name = Path(stored.filename or stored.id).stem or stored.id

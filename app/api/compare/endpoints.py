@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from app.api.compare import service
-from app.api.dependencies import BackendDep, OwnerDep, bearer_security
+from app.api.dependencies import BackendDep, OwnerFilterDep, bearer_security
 from app.api.http.filenames import attachment
 from app.api.http.openapi import binary
 from app.api.openapi.refusals import refusals
@@ -29,7 +29,7 @@ JobIds = Annotated[
     response_class=Response,
     responses=binary("image/svg+xml", "The plot."),
 )
-def plot(job: JobIds, backend: BackendDep, owner: OwnerDep) -> Response:
+def plot(job: JobIds, backend: BackendDep, owner: OwnerFilterDep) -> Response:
     """Size against accuracy of every point of the jobs as an SVG image, a line and a colour for each job."""
     return svg_response(service.plot_svg(backend, service.find_jobs(backend, job, owner)))
 
@@ -41,7 +41,7 @@ def plot(job: JobIds, backend: BackendDep, owner: OwnerDep) -> Response:
     response_class=Response,
     responses=binary("text/csv", "The table."),
 )
-def points(job: JobIds, backend: BackendDep, owner: OwnerDep) -> Response:
+def points(job: JobIds, backend: BackendDep, owner: OwnerFilterDep) -> Response:
     """The points of the jobs in one table: `job` and `name`, then the columns of the metrics of a job."""
     text = service.points_csv(backend, service.find_jobs(backend, job, owner))
     headers = {"Content-Disposition": attachment("points.csv"), "Cache-Control": "private, no-cache"}

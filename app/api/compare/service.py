@@ -11,6 +11,7 @@ from app.api.compare.titles import titles_of
 from app.api.http.errors import UnprocessableError
 from app.api.jobs.service import get
 from app.core.jobs import Job
+from app.core.ownership import OwnerFilter
 from app.figures import svg
 from app.figures.size_accuracy import Series, plot
 from cnet.results import report
@@ -21,7 +22,7 @@ Link = Callable[[Job, int], str]
 """The address of a point of a job, by its index."""
 
 
-def find_jobs(backend: Backend, ids: Sequence[str], owner: str) -> list[Job]:
+def find_jobs(backend: Backend, ids: Sequence[str], owner: OwnerFilter) -> list[Job]:
     """An owner's jobs with these ids, each once.
 
     Raises:

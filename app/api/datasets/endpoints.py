@@ -10,10 +10,10 @@ from starlette.responses import Response
 from app.api.accepting import UploadKind, accept_upload
 from app.api.datasets import service
 from app.api.datasets.schemas import Dataset, DatasetList
-from app.api.dependencies import BackendDep, DatasetId, OwnerDep, bearer_security
+from app.api.dependencies import BackendDep, DatasetId, OwnerFilterDep, PrincipalDep, bearer_security
 from app.api.http.json_response import json_response
 from app.api.http.openapi import IDEMPOTENCY_HEADER, upload_body
-from app.api.http.pagination import PageParameters, page
+from app.api.http.pagination import OwnedPageParameters, owned_rows, page
 from app.api.openapi.refusals import refusals
 from app.api.references import reference_model
 from app.api.upload_query import UploadQuery
@@ -32,24 +32,24 @@ router = APIRouter(prefix="/v1/datasets", tags=["datasets"], responses=refusals(
     openapi_extra=upload_body(reference_model(UploadQuery)) | IDEMPOTENCY_HEADER,
 )
 async def create(
-    request: Request, query: Annotated[UploadQuery, Query()], backend: BackendDep, owner: OwnerDep
+    request: Request, query: Annotated[UploadQuery, Query()], backend: BackendDep, principal: PrincipalDep
 ) -> Response:
     """Send a file of one of the catalogue's `dataset_formats`: npz, CSV, IDX, CIFAR or folders of images.
 
     The format is recognized by the bytes of the file. Archives are zip or tar, with gzip or without. Where there is no
     test set, a random fifth of the samples is used for testing, and a warning says so.
     """
-    return await accept_upload(request, backend, owner, query, UploadKind(service.upload_reader, _created))
+    return await accept_upload(request, backend, principal, query, UploadKind(service.upload_reader, _created))
 
 
 @router.get("", operation_id="list_datasets", summary="List data sets", response_model=DatasetList)
-def find(query: PageParameters, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
+def find(query: OwnedPageParameters, backend: BackendDep, owner: OwnerFilterDep) -> dict[str, Any]:
     """Your data sets, newest first. The catalogue lists those that are built in."""
-    return page(backend.datasets.find(owner, query.limit + 1, query.after), query.limit, Dataset.of)
+    return page(owned_rows(backend.datasets.find, owner, query), query.limit, Dataset.of)
 
 
 @router.get("/{dataset_id}", operation_id="get_dataset", summary="Show a data set", response_model=Dataset)
-def get(dataset_id: DatasetId, backend: BackendDep, owner: OwnerDep) -> Dataset:
+def get(dataset_id: DatasetId, backend: BackendDep, owner: OwnerFilterDep) -> Dataset:
     """The description of a data set."""
     return Dataset.of(service.get(backend, dataset_id, owner))
 
@@ -61,7 +61,7 @@ def get(dataset_id: DatasetId, backend: BackendDep, owner: OwnerDep) -> Dataset:
     status_code=204,
     responses=refusals(409),
 )
-def delete(dataset_id: DatasetId, backend: BackendDep, owner: OwnerDep) -> None:
+def delete(dataset_id: DatasetId, backend: BackendDep, owner: OwnerFilterDep) -> None:
     """Delete the data set. `409 in_use` while a job that has not ended needs it."""
     service.delete(backend, dataset_id, owner)
 

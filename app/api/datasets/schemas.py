@@ -30,6 +30,7 @@ class Dataset(BaseModel):
     """Samples to train and evaluate with."""
 
     id: str = Field(description="Id of the data set, `ds_...`.")
+    owner: str = Field(description="Owner of the data set.")
     filename: str | None = Field(description="Name of the uploaded file; null where the client sent none.")
     format: str = Field(description="Name of the file format, one of `dataset_formats` in the catalogue.")
     splits: dict[str, int] = Field(
@@ -62,6 +63,7 @@ class Dataset(BaseModel):
         later = ("layout", "class_names")  # not in the manifests of the first release
         return cls(
             id=stored.id,
+            owner=stored.owner,
             filename=stored.filename,
             sha256=stored.sha256,
             size_bytes=stored.size_bytes,

@@ -13,6 +13,7 @@ from app.api.backend import Backend
 from app.api.upload_query import UploadQuery
 from app.api.uploaded_files import delete_uploaded_file, get_uploaded_file
 from app.core.errors import NotFoundError
+from app.core.ownership import OwnerFilter
 from app.core.uploaded_files import UploadedFile
 from cnet.data import DATASETS
 from cnet.data.dataset import DEFAULT_INPUT
@@ -75,19 +76,19 @@ def upload_reader(backend: Backend, _: UploadQuery) -> UploadReader:
     return UploadReader(backend.datasets, read)
 
 
-def get(backend: Backend, dataset_id: str, owner: str) -> UploadedFile:
+def get(backend: Backend, dataset_id: str, owner: OwnerFilter) -> UploadedFile:
     """An owner's data set. Raises NotFoundError, GoneError."""
     return get_uploaded_file(backend.datasets, "data set", dataset_id, owner)
 
 
-def delete(backend: Backend, dataset_id: str, owner: str) -> None:
+def delete(backend: Backend, dataset_id: str, owner: OwnerFilter) -> None:
     """Delete a data set. Raises ConflictError (``in_use``) while a job needs it, NotFoundError, GoneError."""
     delete_uploaded_file(
         backend.datasets, "data set", dataset_id, owner, lambda found: backend.jobs.uses(dataset_id=found)
     )
 
 
-def resolve(backend: Backend, name: str, owner: str) -> DatasetFacts:
+def resolve(backend: Backend, name: str, owner: OwnerFilter) -> DatasetFacts:
     """The data set that a job names: a built-in one by its name, or an owner's by its id.
 
     Raises NotFoundError, GoneError.

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Protocol, TypeVar
 from fastapi import Query
 from pydantic import BaseModel, Field
 
+from app.core.ownership import OwnerFilter
+
 ID_PATTERN = r"^[a-z]{2,8}_[0-9a-z]{1,32}$"
 
 
@@ -20,7 +22,20 @@ class PageQuery(BaseModel):
     )
 
 
+class OwnedPageQuery(PageQuery):
+    """Query parameters of every list of objects that have an owner."""
+
+    owner: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=200,
+        pattern=r"^[^\x00-\x1f]*$",
+        description="Only objects of this owner. Keys with the scope admin list those of all owners, others their own.",
+    )
+
+
 PageParameters = Annotated[PageQuery, Query()]
+OwnedPageParameters = Annotated[OwnedPageQuery, Query()]
 
 
 class WithId(Protocol):
@@ -32,6 +47,21 @@ class WithId(Protocol):
 
 
 RowT = TypeVar("RowT", bound=WithId)
+FindRows = Callable[[OwnerFilter, int, str | None], Sequence[RowT]]
+
+
+def owned_rows(find: FindRows[RowT], owner: OwnerFilter, query: OwnedPageQuery) -> Sequence[RowT]:
+    """The rows of one page, and one more where there is another page.
+
+    Args:
+        find: finds rows by owner (None: of all owners), largest number of rows, and the id after which they begin.
+        owner: whose objects the sender of the request may see; None: those of all owners. A query for another owner's
+            finds nothing.
+        query: the query parameters.
+    """
+    if owner is not None and query.owner not in (None, owner):
+        return []
+    return find(owner or query.owner, query.limit + 1, query.after)
 
 
 def page(rows: Sequence[RowT], limit: int, show: Callable[[RowT], BaseModel]) -> dict[str, Any]:

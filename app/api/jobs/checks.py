@@ -16,6 +16,7 @@ from app.api.jobs import input_checks, program_checks
 from app.api.jobs.placement import check_resources
 from app.api.jobs.schemas import Estimate
 from app.api.programs import service as programs
+from app.core.ownership import OwnerFilter
 from app.core.uploaded_files import UploadedFile
 from cnet import dtypes
 from cnet.errors import Issue, SpecError
@@ -85,13 +86,13 @@ class CheckedSpec:
         return resolved_document(self.spec)
 
 
-def check(backend: Backend, document: Any, owner: str) -> CheckedSpec:
+def check(backend: Backend, document: Any, owner: OwnerFilter) -> CheckedSpec:
     """Check a job specification as far as possible without running it.
 
     Args:
         backend: holds checkpoints, data sets and settings.
         document: the specification as parsed JSON.
-        owner: who sent the request.
+        owner: whose checkpoints, data sets and programs it may name.
 
     Raises:
         SpecError: it is not a valid specification, or its parts do not fit together.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
@@ -11,8 +12,9 @@ from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
+from app.api.auth import Principal
 from app.api.backend import Backend
-from app.api.dependencies import BackendDep, JobId, OwnerDep, bearer_security
+from app.api.dependencies import BackendDep, JobId, OwnerFilterDep, PrincipalDep, bearer_security
 from app.api.http.bodies import read_json
 from app.api.http.file_response import send_file
 from app.api.http.idempotency import AnswerStore, idempotent
@@ -40,10 +42,11 @@ _EVENT_TYPES = ("text/event-stream", "application/json")
     responses=refusals(404, 410, 429),
     openapi_extra=JOB_BODY | IDEMPOTENCY_HEADER,
 )
-async def create(request: Request, backend: BackendDep, owner: OwnerDep) -> Response:
+async def create(request: Request, backend: BackendDep, principal: PrincipalDep) -> Response:
     """Send a job specification. Everything that can be checked without running it is checked before it is queued."""
     body, document = await read_json(request, backend.settings)
-    return await _accept(request, backend, owner, body, lambda also: service.submit(backend, document, owner, also))
+    submit = partial(service.submit, backend, document, principal)
+    return await _accept(request, backend, principal, body, submit)
 
 
 @router.post(
@@ -54,18 +57,18 @@ async def create(request: Request, backend: BackendDep, owner: OwnerDep) -> Resp
     responses=refusals(404, 410),
     openapi_extra=JOB_BODY | IDEMPOTENCY_HEADER,
 )
-async def validate(request: Request, backend: BackendDep, owner: OwnerDep) -> Response:
+async def validate(request: Request, backend: BackendDep, principal: PrincipalDep) -> Response:
     """Check a job specification and estimate what the job would need. Nothing is queued."""
     body, document = await read_json(request, backend.settings)
 
     async def respond(_: AnswerStore) -> Response:
-        return json_response(await run_in_threadpool(service.validate, backend, document, owner))
+        return json_response(await run_in_threadpool(service.validate, backend, document, principal))
 
-    return await idempotent(request, backend, owner, hashlib.sha256(body).hexdigest(), respond)
+    return await idempotent(request, backend, principal.owner, hashlib.sha256(body).hexdigest(), respond)
 
 
 @router.get("/jobs", operation_id="list_jobs", summary="List jobs", response_model=JobList)
-def find(query: Annotated[JobQuery, Query()], backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
+def find(query: Annotated[JobQuery, Query()], backend: BackendDep, owner: OwnerFilterDep) -> dict[str, Any]:
     """Your jobs, newest first."""
     return page(service.show_all(backend, service.find(backend, owner, query)), query.limit, lambda job: job)
 
@@ -75,7 +78,7 @@ async def get(
     request: Request,
     job_id: JobId,
     backend: BackendDep,
-    owner: OwnerDep,
+    owner: OwnerFilterDep,
     wait: Annotated[
         float, Query(ge=0, le=60, description="Seconds to wait for a change of status or phase; 0: answer at once.")
     ] = 0,
@@ -91,7 +94,7 @@ async def get(
 
 
 @router.delete("/jobs/{job_id}", operation_id="delete_job", summary="Delete a job", status_code=204)
-def delete(job_id: JobId, backend: BackendDep, owner: OwnerDep) -> None:
+def delete(job_id: JobId, backend: BackendDep, owner: OwnerFilterDep) -> None:
     """Cancel the job where it has not ended, and remove its results."""
     service.delete(backend, job_id, owner)
 
@@ -104,9 +107,10 @@ def delete(job_id: JobId, backend: BackendDep, owner: OwnerDep) -> None:
     response_model=JobView,
     openapi_extra=IDEMPOTENCY_HEADER,
 )
-async def cancel(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerDep) -> Response:
+async def cancel(request: Request, job_id: JobId, backend: BackendDep, principal: PrincipalDep) -> Response:
     """Ask the worker to stop the job. `409` where it has ended already."""
-    return await _accept(request, backend, owner, b"", lambda _: service.cancel(backend, job_id, owner))
+    owner = principal.owner_filter
+    return await _accept(request, backend, principal, b"", lambda _: service.cancel(backend, job_id, owner))
 
 
 @router.post(
@@ -118,9 +122,9 @@ async def cancel(request: Request, job_id: JobId, backend: BackendDep, owner: Ow
     responses=refusals(429),
     openapi_extra=IDEMPOTENCY_HEADER,
 )
-async def retry(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerDep) -> Response:
+async def retry(request: Request, job_id: JobId, backend: BackendDep, principal: PrincipalDep) -> Response:
     """Submit a new job with the same specification. `409` while the old one has not ended."""
-    return await _accept(request, backend, owner, b"", lambda also: service.retry(backend, job_id, owner, also))
+    return await _accept(request, backend, principal, b"", partial(service.retry, backend, job_id, principal))
 
 
 @router.get(
@@ -135,7 +139,7 @@ async def events(
     job_id: JobId,
     query: Annotated[EventQuery, Query()],
     backend: BackendDep,
-    owner: OwnerDep,
+    owner: OwnerFilterDep,
     last_event_id: Annotated[
         str | None, Header(description="Continue after the event with this number (for server-sent events).")
     ] = None,
@@ -160,12 +164,12 @@ async def events(
     responses=binary("text/plain", "The log so far.") | SENT,
 )
 @router.head("/jobs/{job_id}/logs", include_in_schema=False)
-def logs(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerDep) -> Response:
+def logs(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerFilterDep) -> Response:
     """The log as text, which grows while the job runs. `Range: bytes=N-` returns what follows the first N bytes."""
     return send_file(request, service.log(backend, job_id, owner))
 
 
-async def _accept(request: Request, backend: Backend, owner: str, body: bytes, action: Action) -> Response:
+async def _accept(request: Request, backend: Backend, principal: Principal, body: bytes, action: Action) -> Response:
     """Run an action on a job in a thread, once for each idempotency key, and answer 202 with the job."""
 
     async def respond(answers: AnswerStore) -> Response:
@@ -174,7 +178,7 @@ async def _accept(request: Request, backend: Backend, owner: str, body: bytes, a
         response.background = BackgroundTask(service.publish, backend)
         return response
 
-    return await idempotent(request, backend, owner, hashlib.sha256(body).hexdigest(), respond)
+    return await idempotent(request, backend, principal.owner, hashlib.sha256(body).hexdigest(), respond)
 
 
 def _accepted(view: JobView) -> Response:

@@ -20,6 +20,7 @@ from app.api.jobs.schemas import Estimate
 from app.core.errors import ServiceError
 from app.core.jobs import Job
 from app.core.jobs.store import JobFilter
+from app.core.ownership import OwnerFilter
 from app.core.states import Status
 from cnet import dtypes
 from cnet.errors import CnetError
@@ -33,7 +34,7 @@ _CONTAINER_BYTES = 1500
 _FLOAT_BITS = 32.0
 
 
-def with_expectation(backend: Backend, checked: CheckedSpec, owner: str, estimate: Estimate) -> Estimate:
+def with_expectation(backend: Backend, checked: CheckedSpec, owner: OwnerFilter, estimate: Estimate) -> Estimate:
     """The estimate of a job, with the time and the size that can be expected.
 
     Args:
@@ -61,7 +62,7 @@ def expected_bytes(checked: CheckedSpec) -> tuple[int, int]:
     return (min(low, most), min(high, most)) if most is not None else (low, high)
 
 
-def expected_seconds(backend: Backend, spec: JobSpec, parameters: int, owner: str) -> float | None:
+def expected_seconds(backend: Backend, spec: JobSpec, parameters: int, owner: OwnerFilter) -> float | None:
     """Running time in seconds; None where no comparable job has ended on this server.
 
     Args:
@@ -96,7 +97,7 @@ def _bits_per_weight(candidate: Candidate) -> float:
     return mask + kept * label
 
 
-def _seconds_and_cost(backend: Backend, job: Job, owner: str) -> tuple[float, float] | None:
+def _seconds_and_cost(backend: Backend, job: Job, owner: OwnerFilter) -> tuple[float, float] | None:
     """How long an ended job ran, and its cost; None where one of them is not known."""
     if job.started_at is None or job.ended_at is None or job.baseline is None:
         return None
@@ -108,7 +109,7 @@ def _seconds_and_cost(backend: Backend, job: Job, owner: str) -> tuple[float, fl
     return (seconds, cost) if cost else None
 
 
-def _cost(backend: Backend, spec: JobSpec, parameters: int, owner: str) -> float | None:
+def _cost(backend: Backend, spec: JobSpec, parameters: int, owner: OwnerFilter) -> float | None:
     """The cost of a job in its own unit; None where the number of samples is not known."""
     samples: Mapping[str, int] = {}
     if spec.dataset is not None:

@@ -10,6 +10,7 @@ from app.api.datasets import service as datasets
 from app.api.datasets.service import DatasetFacts
 from app.api.jobs import program_checks
 from app.api.programs import service as programs
+from app.core.ownership import OwnerFilter
 from cnet.calibrate.config import few_samples
 from cnet.errors import Issue, SpecError
 from cnet.models import Architecture
@@ -18,7 +19,7 @@ from cnet.spec import JobSpec
 from cnet.training.config import InputScaling
 
 
-def calibration_inputs(backend: Backend, spec: JobSpec, owner: str) -> DatasetFacts | None:
+def calibration_inputs(backend: Backend, spec: JobSpec, owner: OwnerFilter) -> DatasetFacts | None:
     """The inputs that ``calibrate`` names, checked against the network; None where the job's own serve.
 
     Raises:

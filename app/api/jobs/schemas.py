@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.api.http.pagination import ID_PATTERN, PageQuery
+from app.api.http.pagination import ID_PATTERN, OwnedPageQuery
 from app.core.clock import rfc3339
 from app.core.jobs import Event, Job
 from app.core.jobs.events import EventType
@@ -15,7 +15,7 @@ from app.core.states import Status
 _PLAIN = r"^[^\x00-\x1f]*$"
 
 
-class JobQuery(PageQuery):
+class JobQuery(OwnedPageQuery):
     """Query parameters of the list of jobs."""
 
     status: Status | None = Field(default=None, description="Only jobs with this status.")
@@ -71,6 +71,7 @@ class JobView(BaseModel):
     """A job."""
 
     id: str = Field(description="Id of the job, `job_...`.")
+    owner: str = Field(description="Owner of the job.")
     name: str | None = Field(description="Name from its specification.")
     labels: dict[str, str] = Field(description="Labels from its specification.")
     status: Status = Field(description="State of the job. The last four are final.")
@@ -102,7 +103,7 @@ class JobView(BaseModel):
     def of(cls, job: Job, queue_position: int | None, waiting_for: str | None = None) -> Self:
         """The JSON of a stored job."""
         error = JobError(code=job.error_code, detail=job.error_detail or "") if job.error_code else None
-        same = ("id", "name", "labels", "status", "phase", "progress", "spec", "selected", "worker")
+        same = ("id", "owner", "name", "labels", "status", "phase", "progress", "spec", "selected", "worker")
         times = ("created_at", "queued_at", "started_at", "ended_at", "expires_at")
         return cls(
             **{name: getattr(job, name) for name in same},

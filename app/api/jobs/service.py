@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection
 
+from app.api.auth import Principal
 from app.api.backend import Backend
 from app.api.http.file_response import Download
-from app.api.http.pagination import ID_PATTERN
+from app.api.http.pagination import ID_PATTERN, owned_rows
 from app.api.jobs.checks import CheckedSpec, check, estimate, warnings
 from app.api.jobs.expectation import with_expectation
 from app.api.jobs.placement import queue_of, reason_to_wait, waits_in_vain
@@ -20,6 +22,7 @@ from app.core.errors import ConflictError, GoneError, NotFoundError, TooManyErro
 from app.core.jobs import Job, NewJob
 from app.core.jobs.store import JobFilter
 from app.core.jobs.waiting import position_of
+from app.core.ownership import OwnerFilter
 
 _ID = re.compile(ID_PATTERN)
 
@@ -28,28 +31,28 @@ WithinTransaction = Callable[[Connection, JobView], None]
 """Called in the transaction that creates a job, with its connection and the job."""
 
 
-def submit(backend: Backend, document: Any, owner: str, also: WithinTransaction) -> JobView:
+def submit(backend: Backend, document: Any, principal: Principal, also: WithinTransaction) -> JobView:
     """Check a specification and store the job. ``publish`` sends it to the queue, after the answer.
 
     Args:
         backend: where the job is stored.
         document: the specification as parsed JSON.
-        owner: who sent the request.
+        principal: who sent the request; the job is theirs.
         also: called in the transaction that creates the job.
 
     Raises:
         TooManyError: ``max_active_jobs`` jobs of the owner have not ended.
         SpecError, NotFoundError, GoneError, ArchitectureMismatchError, DatasetError, ProgramError: as ``checks.check``.
     """
-    checked = check(backend, document, owner)
-    check_active(backend, owner, 1)
+    checked = check(backend, document, principal.owner_filter)
+    check_active(backend, principal.owner, 1)
     views: list[JobView] = []
 
     def store_answer(connection: Connection, made: Job) -> None:
         views.append(_view(backend, made, position_of(connection, made)))
         also(connection, views[0])
 
-    backend.jobs.create(new_job(backend, checked, owner), store_answer)
+    backend.jobs.create(new_job(backend, checked, principal.owner), store_answer)
     return views[0]
 
 
@@ -68,18 +71,20 @@ def publish(backend: Backend) -> None:
     backend.outbox.publish()
 
 
-def validate(backend: Backend, document: Any, owner: str) -> Validation:
+def validate(backend: Backend, document: Any, principal: Principal) -> Validation:
     """Check a specification as ``submit`` does, and estimate what the job would need."""
-    checked = check(backend, document, owner)
-    new = new_job(backend, checked, owner)
+    checked = check(backend, document, principal.owner_filter)
+    new = new_job(backend, checked, principal.owner)
     alive = backend.live_workers.facts()
     in_vain = waits_in_vain(new.queue, new.memory, alive) if alive else None  # without workers nothing is known of them
     found = [*warnings(checked), *([f"resources: {in_vain}"] if in_vain else [])]
     needed = estimate(checked, backend.jobs.count_queued(new.queue))
-    return Validation(valid=True, estimate=with_expectation(backend, checked, owner, needed), warnings=found)
+    return Validation(
+        valid=True, estimate=with_expectation(backend, checked, principal.owner_filter, needed), warnings=found
+    )
 
 
-def get(backend: Backend, job_id: str, owner: str) -> Job:
+def get(backend: Backend, job_id: str, owner: OwnerFilter) -> Job:
     """An owner's job. Raises NotFoundError, GoneError."""
     return _existing(job_id, backend.jobs.get(job_id, owner) if _ID.fullmatch(job_id) else None)
 
@@ -93,7 +98,7 @@ def _existing(job_id: str, job: Job | None) -> Job:
     return job
 
 
-def show(backend: Backend, job_id: str, owner: str) -> JobView:
+def show(backend: Backend, job_id: str, owner: OwnerFilter) -> JobView:
     """The JSON of an owner's job. Raises NotFoundError, GoneError."""
     found = backend.jobs.look_up(job_id, owner) if _ID.fullmatch(job_id) else None
     job = _existing(job_id, found[0] if found else None)
@@ -106,17 +111,17 @@ def show_all(backend: Backend, found: Sequence[Job]) -> list[JobView]:
     return [_view(backend, job, places.get(job.id)) for job in found]
 
 
-def find(backend: Backend, owner: str, query: JobQuery) -> list[Job]:
+def find(backend: Backend, owner: OwnerFilter, query: JobQuery) -> Sequence[Job]:
     """The jobs of one page, and one more where there is another page."""
     label = None
     if query.label is not None:
         key, colon, value = query.label.partition(":")
         label = (key, value if colon else None)
     wanted = JobFilter(query.status, query.checkpoint, query.study, label)
-    return backend.jobs.find(owner, wanted, query.limit + 1, query.after)
+    return owned_rows(lambda owner, limit, after: backend.jobs.find(owner, wanted, limit, after), owner, query)
 
 
-def cancel(backend: Backend, job_id: str, owner: str) -> JobView:
+def cancel(backend: Backend, job_id: str, owner: OwnerFilter) -> JobView:
     """Request the cancellation of a job; a second request changes nothing.
 
     Raises ConflictError (``already_ended``).
@@ -131,26 +136,29 @@ def cancel(backend: Backend, job_id: str, owner: str) -> JobView:
     return show(backend, job.id, owner)
 
 
-def retry(backend: Backend, job_id: str, owner: str, also: WithinTransaction) -> JobView:
-    """Submit a new job with the specification of one that has ended. Raises ConflictError (``not_ended``)."""
-    job = get(backend, job_id, owner)
+def retry(backend: Backend, job_id: str, principal: Principal, also: WithinTransaction) -> JobView:
+    """Submit a new job of the same owner with the specification of one that has ended.
+
+    Raises ConflictError (``not_ended``).
+    """
+    job = get(backend, job_id, principal.owner_filter)
     if not job.status.final:
         raise ConflictError(
             f"job {job_id}: it is still {job.status}. Cancel it or wait for its end, then retry it.", code="not_ended"
         )
     if job.study_index is None:
-        return submit(backend, job.spec, owner, also)
-    return _retry_in_study(backend, job, owner, also)
+        return submit(backend, job.spec, replace(principal, owner=job.owner), also)
+    return _retry_in_study(backend, job, principal.owner_filter, also)
 
 
-def delete(backend: Backend, job_id: str, owner: str) -> None:
+def delete(backend: Backend, job_id: str, owner: OwnerFilter) -> None:
     """Hide a job, and cancel it where it has not ended."""
     job = get(backend, job_id, owner)
     backend.lifecycle.request_cancel(job.id)
     backend.jobs.mark_deleted(job.id)
 
 
-def log(backend: Backend, job_id: str, owner: str) -> Download:
+def log(backend: Backend, job_id: str, owner: OwnerFilter) -> Download:
     """The log of a job so far; empty where there is none yet."""
     job = get(backend, job_id, owner)
     return Download(
@@ -161,10 +169,10 @@ def log(backend: Backend, job_id: str, owner: str) -> Download:
     )
 
 
-def _retry_in_study(backend: Backend, job: Job, owner: str, also: WithinTransaction) -> JobView:
+def _retry_in_study(backend: Backend, job: Job, owner: OwnerFilter, also: WithinTransaction) -> JobView:
     """Submit a new job in the place of one of a study. Raises ConflictError (``replaced``)."""
     checked = check(backend, job.spec, owner)
-    check_active(backend, owner, 1)
+    check_active(backend, job.owner, 1)
     views: list[JobView] = []
 
     def store_answer(connection: Connection, made: list[Job]) -> None:
@@ -172,7 +180,7 @@ def _retry_in_study(backend: Backend, job: Job, owner: str, also: WithinTransact
             views.append(_view(backend, each, position_of(connection, each)))
             also(connection, views[0])
 
-    backend.studies.replace([job], [new_job(backend, checked, owner)], store_answer)
+    backend.studies.replace([job], [new_job(backend, checked, job.owner)], store_answer)
     if not views:
         raise ConflictError(
             f"job {job.id}: another request has retried it already. See the new job in study {job.study_id}.",

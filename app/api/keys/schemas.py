@@ -16,7 +16,11 @@ from cnet.parts.validation import issues_of
 class KeyRequest(UserDocument):
     """A new key."""
 
-    owner: str = Field(min_length=1, max_length=200, description="Owner of the key, who sees only their own objects.")
+    owner: str = Field(
+        min_length=1,
+        max_length=200,
+        description="Owner of the key, who sees only their own objects unless the scope is admin.",
+    )
     scope: Literal["read", "write", "admin"] = Field(
         default="write", description="What the key allows; each scope includes the ones before it."
     )

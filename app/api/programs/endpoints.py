@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app.api.accepting import UploadKind, accept_upload
-from app.api.dependencies import BackendDep, OwnerDep, ProgramId, bearer_security
+from app.api.dependencies import BackendDep, OwnerFilterDep, PrincipalDep, ProgramId, bearer_security
 from app.api.http.json_response import json_response
 from app.api.http.openapi import IDEMPOTENCY_HEADER, upload_body
-from app.api.http.pagination import PageParameters, page
+from app.api.http.pagination import OwnedPageParameters, owned_rows, page
 from app.api.openapi.refusals import refusals
 from app.api.programs import service
 from app.api.programs.schemas import ProgramList, ProgramView
@@ -32,23 +32,23 @@ router = APIRouter(prefix="/v1/programs", tags=["programs"], responses=refusals(
     openapi_extra=upload_body(reference_model(UploadQuery)) | IDEMPOTENCY_HEADER,
 )
 async def create(
-    request: Request, query: Annotated[UploadQuery, Query()], backend: BackendDep, owner: OwnerDep
+    request: Request, query: Annotated[UploadQuery, Query()], backend: BackendDep, principal: PrincipalDep
 ) -> Response:
     """Send a `torch.export` archive (`.pt2`), such as `cnet.export_program` writes, as the body or as a form's `file`.
 
     The server reads it in a sandbox. Nothing in it is executed or unpickled: the graph may call known operators only.
     """
-    return await accept_upload(request, backend, owner, query, UploadKind(service.upload_reader, _created))
+    return await accept_upload(request, backend, principal, query, UploadKind(service.upload_reader, _created))
 
 
 @router.get("", operation_id="list_programs", summary="List programs", response_model=ProgramList)
-def find(query: PageParameters, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
+def find(query: OwnedPageParameters, backend: BackendDep, owner: OwnerFilterDep) -> dict[str, Any]:
     """Your programs, newest first."""
-    return page(backend.programs.find(owner, query.limit + 1, query.after), query.limit, ProgramView.of)
+    return page(owned_rows(backend.programs.find, owner, query), query.limit, ProgramView.of)
 
 
 @router.get("/{program_id}", operation_id="get_program", summary="Show a program", response_model=ProgramView)
-def get(program_id: ProgramId, backend: BackendDep, owner: OwnerDep) -> ProgramView:
+def get(program_id: ProgramId, backend: BackendDep, owner: OwnerFilterDep) -> ProgramView:
     """The description of a program."""
     return ProgramView.of(service.get(backend, program_id, owner))
 
@@ -56,7 +56,7 @@ def get(program_id: ProgramId, backend: BackendDep, owner: OwnerDep) -> ProgramV
 @router.delete(
     "/{program_id}", operation_id="delete_program", summary="Delete a program", status_code=204, responses=refusals(409)
 )
-def delete(program_id: ProgramId, backend: BackendDep, owner: OwnerDep) -> None:
+def delete(program_id: ProgramId, backend: BackendDep, owner: OwnerFilterDep) -> None:
     """Delete the program. `409 in_use` while a job that has not ended needs it."""
     service.delete(backend, program_id, owner)
 

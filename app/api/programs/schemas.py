@@ -29,6 +29,7 @@ class ProgramView(BaseModel):
     """The architecture of a network, with its weights, as a `torch.export` archive."""
 
     id: str = Field(description="Id of the program, `prog_...`.")
+    owner: str = Field(description="Owner of the program.")
     filename: str | None = Field(description="Name of the uploaded file; null where the client sent none.")
     inputs: list[ProgramTensorSpec] = Field(description="The inputs of the network, in their order.")
     outputs: list[ProgramTensorSpec] = Field(
@@ -54,6 +55,7 @@ class ProgramView(BaseModel):
         shown = ("parameters", "train_graph", "tied", "operators", "torch_version", "warnings")
         return cls(
             id=stored.id,
+            owner=stored.owner,
             filename=stored.filename,
             inputs=[ProgramTensorSpec.of(row) for row in manifest["inputs"]],
             outputs=[ProgramTensorSpec.of(row) for row in manifest["outputs"]],

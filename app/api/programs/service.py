@@ -10,6 +10,7 @@ from app.api.accepting import UploadReader
 from app.api.backend import Backend
 from app.api.upload_query import UploadQuery
 from app.api.uploaded_files import delete_uploaded_file, get_uploaded_file
+from app.core.ownership import OwnerFilter
 from app.core.uploaded_files import UploadedFile
 from cnet.sandbox import PROGRAM_FILE
 
@@ -24,12 +25,12 @@ def upload_reader(backend: Backend, _: UploadQuery) -> UploadReader:
     return UploadReader(backend.programs, read)
 
 
-def get(backend: Backend, program_id: str, owner: str) -> UploadedFile:
+def get(backend: Backend, program_id: str, owner: OwnerFilter) -> UploadedFile:
     """An owner's program. Raises NotFoundError, GoneError."""
     return get_uploaded_file(backend.programs, "program", program_id, owner)
 
 
-def delete(backend: Backend, program_id: str, owner: str) -> None:
+def delete(backend: Backend, program_id: str, owner: OwnerFilter) -> None:
     """Delete a program. Raises ConflictError (``in_use``) while a job needs it, NotFoundError, GoneError."""
     delete_uploaded_file(
         backend.programs, "program", program_id, owner, lambda found: backend.jobs.uses(program_id=found)

@@ -8,7 +8,7 @@ from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from app.api.dependencies import BackendDep, JobId, OwnerDep, bearer_security
+from app.api.dependencies import BackendDep, JobId, OwnerFilterDep, bearer_security
 from app.api.http.file_response import send_file
 from app.api.http.filenames import attachment
 from app.api.http.json_response import json_response
@@ -26,7 +26,7 @@ _METRIC_TYPES = ("application/json", "text/csv")
 
 
 @router.get("/results", operation_id="get_results", summary="Show a job's points", response_model=Results)
-def results(job_id: JobId, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
+def results(job_id: JobId, backend: BackendDep, owner: OwnerFilterDep) -> dict[str, Any]:
     """The points of the job. Each appears as soon as it is made, while the job still runs."""
     return service.results(backend, job_id, owner)
 
@@ -40,7 +40,7 @@ def results(job_id: JobId, backend: BackendDep, owner: OwnerDep) -> dict[str, An
 )
 @router.head("/bundle", include_in_schema=False)
 def bundle(
-    request: Request, job_id: JobId, query: Annotated[PointQuery, Query()], backend: BackendDep, owner: OwnerDep
+    request: Request, job_id: JobId, query: Annotated[PointQuery, Query()], backend: BackendDep, owner: OwnerFilterDep
 ) -> Response:
     """The compressed model. `Range`, `If-None-Match` and `If-Range` are supported; `Repr-Digest` is its SHA-256."""
     return send_file(request, service.bundle(backend, job_id, owner, query.point))
@@ -57,7 +57,7 @@ def bundle(
 )
 @router.head("/model", include_in_schema=False)
 async def model(
-    request: Request, job_id: JobId, query: Annotated[ModelQuery, Query()], backend: BackendDep, owner: OwnerDep
+    request: Request, job_id: JobId, query: Annotated[ModelQuery, Query()], backend: BackendDep, owner: OwnerFilterDep
 ) -> Response:
     """The decoded bundle as an ordinary weights file: exactly the values that were evaluated."""
     models = DecodedModels(backend.settings.scratch_dir / "models", backend.settings.min_free_bytes)
@@ -74,7 +74,7 @@ async def model(
     response_model=Metrics,
     responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 )
-def metrics(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerDep) -> Response:
+def metrics(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerFilterDep) -> Response:
     """All metrics, also of each layer, as JSON; with `Accept: text/csv` a table of the points."""
     if prefers(request, _METRIC_TYPES) == "text/csv":
         text, name = service.metrics_csv(backend, job_id, owner)
@@ -90,6 +90,6 @@ def metrics(request: Request, job_id: JobId, backend: BackendDep, owner: OwnerDe
     response_class=Response,
     responses=binary("image/svg+xml", "The plot.") | refusals(409),
 )
-def plot(job_id: JobId, backend: BackendDep, owner: OwnerDep) -> Response:
+def plot(job_id: JobId, backend: BackendDep, owner: OwnerFilterDep) -> Response:
     """The points of the job as an SVG image, with the line of the best ones and the original. `409` without points."""
     return svg_response(service.plot(backend, job_id, owner))

@@ -14,6 +14,7 @@ from app.api.jobs.service import get
 from app.api.results.decoded_models import DecodedModels, model_formats
 from app.core.errors import ConflictError, NotFoundError
 from app.core.jobs import Job, PointRow
+from app.core.ownership import OwnerFilter
 from app.figures import size_accuracy, svg
 from cnet.bundle.packed_onnx import PACKED_ONNX
 from cnet.results import report
@@ -23,14 +24,14 @@ _SUFFIXES = {"torch": "pt", PACKED_ONNX: "packed.onnx"}
 _NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
-def results(backend: Backend, job_id: str, owner: str) -> dict[str, Any]:
+def results(backend: Backend, job_id: str, owner: OwnerFilter) -> dict[str, Any]:
     """The baseline, the points so far and the index of the selected one, as JSON."""
     job = get(backend, job_id, owner)
     points = [with_bundle_url(job.id, row.data) for row in backend.points.of_job(job.id)]
     return {"baseline": job.baseline, "points": points, "selected": job.selected}
 
 
-def metrics(backend: Backend, job_id: str, owner: str) -> dict[str, Any]:
+def metrics(backend: Backend, job_id: str, owner: OwnerFilter) -> dict[str, Any]:
     """The same as ``results``, with the metrics of each layer and the histogram of the weights."""
     job = get(backend, job_id, owner)
     rows = backend.points.of_job(job.id)
@@ -38,14 +39,14 @@ def metrics(backend: Backend, job_id: str, owner: str) -> dict[str, Any]:
     return {"baseline": job.baseline, "points": points, "selected": job.selected}
 
 
-def metrics_csv(backend: Backend, job_id: str, owner: str) -> tuple[str, str]:
+def metrics_csv(backend: Backend, job_id: str, owner: OwnerFilter) -> tuple[str, str]:
     """The table of the points as CSV, and a file name for it."""
     job = get(backend, job_id, owner)
     points = [Point.from_json(row.data) for row in backend.points.of_job(job.id)]
     return report.metrics_csv(points, job.selected), f"{job.name or job.id}.csv"
 
 
-def plot(backend: Backend, job_id: str, owner: str) -> str:
+def plot(backend: Backend, job_id: str, owner: OwnerFilter) -> str:
     """The plot of size against accuracy as SVG. Raises ConflictError (``not_ready``) where there is no point yet."""
     job = get(backend, job_id, owner)
     points = [Point.from_json(row.data) for row in backend.points.of_job(job.id)]
@@ -60,7 +61,7 @@ def plot(backend: Backend, job_id: str, owner: str) -> str:
     return svg.document(drawn)
 
 
-def bundle(backend: Backend, job_id: str, owner: str, index: int | None) -> Download:
+def bundle(backend: Backend, job_id: str, owner: OwnerFilter, index: int | None) -> Download:
     """The bundle of a point. Raises ConflictError (``not_ready``), NotFoundError, GoneError."""
     job = get(backend, job_id, owner)
     row = _point(backend, job, index)
@@ -72,14 +73,14 @@ def bundle(backend: Backend, job_id: str, owner: str, index: int | None) -> Down
 
 
 def model(
-    backend: Backend, models: DecodedModels, key: tuple[str, str], index: int | None, model_format: str
+    backend: Backend, models: DecodedModels, key: tuple[str, OwnerFilter], index: int | None, model_format: str
 ) -> Download:
     """The decoded model of a point.
 
     Args:
         backend: where the bundle is stored.
         models: the cache of decoded models.
-        key: id of the job, and owner.
+        key: id of the job, and the owner whose jobs are looked at.
         index: the point; None for the selected one.
         model_format: one of ``model_formats()``, or ``pt``, which is ``torch``.
 

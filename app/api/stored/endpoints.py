@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from starlette.responses import Response
 
-from app.api.dependencies import BackendDep, OwnerDep, bearer_security
+from app.api.dependencies import BackendDep, OwnerFilterDep, bearer_security
 from app.api.openapi.refusals import refusals
 from app.core.errors import NotFoundError
 
@@ -19,7 +19,7 @@ Digest = Annotated[
 
 
 @router.head("/{digest}", operation_id="has_file", summary="Ask whether a file must be sent", status_code=204)
-def has_file(digest: Digest, backend: BackendDep, owner: OwnerDep) -> Response:
+def has_file(digest: Digest, backend: BackendDep, owner: OwnerFilterDep) -> Response:
     """`204` where you store the file already; `404` where it must be sent. Other owners' files do not count.
 
     A stored file becomes another object by `POST` with `{"sha256": ...}` in place of the file.

@@ -67,6 +67,7 @@ class StudySummary(BaseModel):
     """A study, without its jobs."""
 
     id: str = Field(description="Id of the study, `study_...`.")
+    owner: str = Field(description="Owner of the study.")
     name: str | None = Field(description="Name from its specification.")
     labels: dict[str, str] = Field(description="Labels from its specification.")
     status: Status = Field(
@@ -88,6 +89,7 @@ class StudySummary(BaseModel):
         """The JSON of a stored study."""
         return cls(
             id=study.id,
+            owner=study.owner,
             name=study.name,
             labels=study.labels,
             status=state.status,

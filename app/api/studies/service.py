@@ -12,9 +12,10 @@ from typing import Any
 from pydantic import ValidationError
 from sqlalchemy import Connection
 
+from app.api.auth import Principal
 from app.api.backend import Backend
 from app.api.http.errors import UnprocessableError
-from app.api.http.pagination import ID_PATTERN, PageQuery
+from app.api.http.pagination import ID_PATTERN, OwnedPageQuery, owned_rows
 from app.api.jobs import service as jobs
 from app.api.jobs.checks import CheckedSpec, check
 from app.api.jobs.schemas import with_bundle_url
@@ -24,6 +25,7 @@ from app.core.clock import utc_now
 from app.core.errors import ConflictError, GoneError, NotFoundError, ServiceError
 from app.core.jobs import Job
 from app.core.jobs.studies import NewStudy, Study, StudyState
+from app.core.ownership import OwnerFilter
 from app.core.states import Status
 from cnet.errors import CnetError, SpecError
 from cnet.parts.validation import issues_of
@@ -36,13 +38,13 @@ WithinTransaction = Callable[[Connection, StudyView], None]
 """Called in the transaction that stores a study's jobs, with its connection and the study."""
 
 
-def submit(backend: Backend, document: Any, owner: str, also: WithinTransaction) -> StudyView:
+def submit(backend: Backend, document: Any, principal: Principal, also: WithinTransaction) -> StudyView:
     """Check every job of a study and store them all; where one of them is refused, none is stored.
 
     Args:
         backend: where the study is stored.
         document: specification and grid as parsed JSON.
-        owner: who sent the request.
+        principal: who sent the request; the study is theirs.
         also: called in the transaction that creates the study.
 
     Raises:
@@ -54,10 +56,10 @@ def submit(backend: Backend, document: Any, owner: str, also: WithinTransaction)
     request = _parse(document)
     check_grid(request.grid)
     _check_size(backend, count_points(request.grid))
-    jobs.check_active(backend, owner, count_points(request.grid))
-    checked = [_check(backend, point, owner) for point in grid_points(request.spec, request.grid)]
-    new = NewStudy(owner, checked[0].spec.name, checked[0].spec.labels or {}, request.spec, request.grid)
-    members = [jobs.new_job(backend, each, owner) for each in checked]
+    jobs.check_active(backend, principal.owner, count_points(request.grid))
+    checked = [_check(backend, point, principal.owner_filter) for point in grid_points(request.spec, request.grid)]
+    new = NewStudy(principal.owner, checked[0].spec.name, checked[0].spec.labels or {}, request.spec, request.grid)
+    members = [jobs.new_job(backend, each, principal.owner) for each in checked]
 
     def store_answer(connection: Connection, study: Study, made: list[Job]) -> None:
         also(connection, _view(study, made))
@@ -65,7 +67,7 @@ def submit(backend: Backend, document: Any, owner: str, also: WithinTransaction)
     return _view(*backend.studies.create(new, members, store_answer))
 
 
-def get(backend: Backend, study_id: str, owner: str) -> Study:
+def get(backend: Backend, study_id: str, owner: OwnerFilter) -> Study:
     """An owner's study. Raises NotFoundError, GoneError."""
     study = backend.studies.get(study_id, owner) if _ID.fullmatch(study_id) else None
     if study is None:
@@ -78,20 +80,20 @@ def get(backend: Backend, study_id: str, owner: str) -> Study:
     return study
 
 
-def show(backend: Backend, study_id: str, owner: str) -> StudyView:
+def show(backend: Backend, study_id: str, owner: OwnerFilter) -> StudyView:
     """The JSON of a study with its jobs. Raises NotFoundError, GoneError."""
     study = get(backend, study_id, owner)
     return _view(study, backend.studies.members(study.id))
 
 
-def find(backend: Backend, owner: str, query: PageQuery) -> list[StudySummary]:
+def find(backend: Backend, owner: OwnerFilter, query: OwnedPageQuery) -> list[StudySummary]:
     """The studies of one page, and one more where there is another page."""
-    found = backend.studies.find(owner, query.limit + 1, query.after)
+    found = owned_rows(backend.studies.find, owner, query)
     states = backend.studies.states([study.id for study in found])
     return [StudySummary.of(study, states[study.id]) for study in found]
 
 
-def cancel(backend: Backend, study_id: str, owner: str) -> StudyView:
+def cancel(backend: Backend, study_id: str, owner: OwnerFilter) -> StudyView:
     """Request the cancellation of all jobs of a study that have not ended. Raises ConflictError (``already_ended``)."""
     study = get(backend, study_id, owner)
     backend.studies.cancel(study.id)
@@ -104,7 +106,7 @@ def cancel(backend: Backend, study_id: str, owner: str) -> StudyView:
     return view
 
 
-def retry(backend: Backend, study_id: str, owner: str, also: WithinTransaction) -> StudyView:
+def retry(backend: Backend, study_id: str, owner: OwnerFilter, also: WithinTransaction) -> StudyView:
     """Submit a new job in the place of each that failed, timed out or was cancelled.
 
     Raises:
@@ -118,9 +120,9 @@ def retry(backend: Backend, study_id: str, owner: str, also: WithinTransaction) 
             f"study {study_id}: none of its jobs has failed or was cancelled. Wait for its end, or submit a new study.",
             code="nothing_to_retry",
         )
-    jobs.check_active(backend, owner, len(failed))
+    jobs.check_active(backend, study.owner, len(failed))
     points = [GridPoint(job.study_index or 0, values_at(study.grid, job.study_index or 0), job.spec) for job in failed]
-    new = [jobs.new_job(backend, _check(backend, point, owner), owner) for point in points]
+    new = [jobs.new_job(backend, _check(backend, point, owner), study.owner) for point in points]
 
     def view(made: Sequence[Job]) -> StudyView:
         current = {job.study_index: job for job in (*members, *made)}
@@ -129,14 +131,14 @@ def retry(backend: Backend, study_id: str, owner: str, also: WithinTransaction) 
     return view(backend.studies.replace(failed, new, lambda connection, made: also(connection, view(made))))
 
 
-def delete(backend: Backend, study_id: str, owner: str) -> None:
+def delete(backend: Backend, study_id: str, owner: OwnerFilter) -> None:
     """Hide a study with all of its jobs, and cancel those that have not ended."""
     study = get(backend, study_id, owner)
     backend.studies.cancel(study.id)
     backend.studies.mark_deleted(study.id)
 
 
-def results(backend: Backend, study_id: str, owner: str) -> dict[str, Any]:
+def results(backend: Backend, study_id: str, owner: OwnerFilter) -> dict[str, Any]:
     """The points of all jobs of a study so far, as JSON."""
     study = get(backend, study_id, owner)
     points = backend.points.of_study(study.id)
@@ -149,7 +151,7 @@ def results(backend: Backend, study_id: str, owner: str) -> dict[str, Any]:
     return {"grid": study.grid, "members": members}
 
 
-def results_csv(backend: Backend, study_id: str, owner: str) -> tuple[str, str]:
+def results_csv(backend: Backend, study_id: str, owner: OwnerFilter) -> tuple[str, str]:
     """The points of all jobs as a table: the grid's values, the job, and the columns of a job's table; and a name."""
     study = get(backend, study_id, owner)
     points = backend.points.of_study(study.id)
@@ -196,7 +198,7 @@ def _check_size(backend: Backend, count: int) -> None:
         )
 
 
-def _check(backend: Backend, point: GridPoint, owner: str) -> CheckedSpec:
+def _check(backend: Backend, point: GridPoint, owner: OwnerFilter) -> CheckedSpec:
     try:
         return check(backend, point.spec, owner)
     except (CnetError, ServiceError) as error:

@@ -11,10 +11,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.api.backend import Backend
-from app.api.dependencies import BackendDep, OwnerDep, bearer_security
+from app.api.dependencies import BackendDep, OwnerFilterDep, PrincipalDep, bearer_security
 from app.api.http.idempotency import AnswerStore, idempotent
 from app.api.http.json_response import json_response
-from app.api.http.pagination import PageParameters, page
+from app.api.http.pagination import OwnedPageParameters, owned_rows, page
 from app.api.openapi.refusals import refusals
 from app.api.uploads import headers as tus
 from app.api.uploads import service
@@ -36,7 +36,7 @@ def options(backend: BackendDep) -> Response:
 
 
 @router.post("", operation_id="create_upload", summary="Begin an upload", status_code=201, **CREATION)
-async def create(request: Request, backend: BackendDep, owner: OwnerDep) -> Response:
+async def create(request: Request, backend: BackendDep, principal: PrincipalDep) -> Response:
     """Begin an upload of `Upload-Length` bytes, which `PATCH` to the answer's `Location` appends.
 
     With the Content-Type `application/offset+octet-stream`, the body is the first bytes of the file. The uploaded file
@@ -52,30 +52,30 @@ async def create(request: Request, backend: BackendDep, owner: OwnerDep) -> Resp
         def also(connection: Connection, upload: Upload) -> None:
             answers.store(connection, _created(upload))
 
-        made.append(await run_in_threadpool(service.create, backend, owner, size, metadata, also))
+        made.append(await run_in_threadpool(service.create, backend, principal.owner, size, metadata, also))
         return _created(made[0])
 
     digest = hashlib.sha256(f"{size} {metadata.text}".encode()).hexdigest()
-    response = await idempotent(request, backend, owner, digest, respond)
+    response = await idempotent(request, backend, principal.owner, digest, respond)
     if not made:  # a refusal, or an upload that was begun before, perhaps with bytes
-        return response if response.status_code != 201 else await _replayed(response, backend, owner)
+        return response if response.status_code != 201 else await _replayed(response, backend, principal.owner)
     return _created(await service.append(backend, made[0], 0, checksum, request)) if with_bytes else response
 
 
 @router.get("", operation_id="list_uploads", summary="List uploads", response_model=UploadList)
-def find(query: PageParameters, backend: BackendDep, owner: OwnerDep) -> dict[str, Any]:
+def find(query: OwnedPageParameters, backend: BackendDep, owner: OwnerFilterDep) -> dict[str, Any]:
     """Your uploads that have not expired, newest first."""
-    return page(backend.uploads.find(owner, query.limit + 1, query.after), query.limit, UploadView.of)
+    return page(owned_rows(backend.uploads.find, owner, query), query.limit, UploadView.of)
 
 
 @router.get("/{upload_id}", operation_id="get_upload", summary="Show an upload", response_model=UploadView)
-def get(upload_id: UploadId, backend: BackendDep, owner: OwnerDep) -> UploadView:
+def get(upload_id: UploadId, backend: BackendDep, owner: OwnerFilterDep) -> UploadView:
     """How many bytes of an upload have arrived. A request that sends bytes goes on."""
     return UploadView.of(service.get(backend, upload_id, owner))
 
 
 @router.head("/{upload_id}", operation_id="get_offset", summary="Get the offset at which to go on", **DESCRIBED)
-async def offset(request: Request, upload_id: UploadId, backend: BackendDep, owner: OwnerDep) -> Response:
+async def offset(request: Request, upload_id: UploadId, backend: BackendDep, owner: OwnerFilterDep) -> Response:
     """The number of bytes that the server has, as `Upload-Offset`. A request that still sends bytes is ended first."""
     tus.require_version(request.headers)
     found = await service.settle(backend, upload_id, owner)
@@ -83,7 +83,7 @@ async def offset(request: Request, upload_id: UploadId, backend: BackendDep, own
 
 
 @router.patch("/{upload_id}", operation_id="append_to_upload", summary="Send bytes", status_code=204, **APPENDED)
-async def append(request: Request, upload_id: UploadId, backend: BackendDep, owner: OwnerDep) -> Response:
+async def append(request: Request, upload_id: UploadId, backend: BackendDep, owner: OwnerFilterDep) -> Response:
     """Append the body to the upload, from `Upload-Offset` on, which must be the number of bytes that it has.
 
     What arrived counts even where the connection is lost, unless `Upload-Checksum` was sent: then all bytes count, or
@@ -99,7 +99,7 @@ async def append(request: Request, upload_id: UploadId, backend: BackendDep, own
 
 
 @router.delete("/{upload_id}", operation_id="delete_upload", summary="Delete an upload", status_code=204, **VERSIONED)
-async def delete(request: Request, upload_id: UploadId, backend: BackendDep, owner: OwnerDep) -> Response:
+async def delete(request: Request, upload_id: UploadId, backend: BackendDep, owner: OwnerFilterDep) -> Response:
     """Delete the upload and its bytes. Objects that were made from it stay."""
     tus.require_version(request.headers)
     await run_in_threadpool(service.delete, backend, upload_id, owner)
@@ -107,7 +107,7 @@ async def delete(request: Request, upload_id: UploadId, backend: BackendDep, own
 
 
 @router.post("/{upload_id}", include_in_schema=False)
-async def override(request: Request, upload_id: UploadId, backend: BackendDep, owner: OwnerDep) -> Response:
+async def override(request: Request, upload_id: UploadId, backend: BackendDep, owner: OwnerFilterDep) -> Response:
     """The method that ``X-HTTP-Method-Override`` names, for clients that cannot send it themselves."""
     methods = {"PATCH": append, "DELETE": delete, "HEAD": offset}
     wanted = request.headers.get("x-http-method-override", "").upper()

@@ -14,6 +14,7 @@ class UploadView(BaseModel):
     """A file that a client sends in one or more requests."""
 
     id: str = Field(description="Id of the upload, `up_...`.")
+    owner: str = Field(description="Owner of the upload.")
     filename: str | None = Field(description="Name of the file, from `Upload-Metadata`; null where it has none.")
     purpose: str | None = Field(description="What the file is for, from `Upload-Metadata`; null where it says nothing.")
     size_bytes: int = Field(description="Size of the file in bytes.")
@@ -28,6 +29,7 @@ class UploadView(BaseModel):
         """The JSON of an upload."""
         return cls(
             id=upload.id,
+            owner=upload.owner,
             filename=upload.filename,
             purpose=upload.purpose,
             size_bytes=upload.size_bytes,

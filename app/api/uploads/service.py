@@ -24,6 +24,7 @@ from app.api.uploads.appending import SAVE_SECONDS, Append
 from app.api.uploads.headers import Checksum, Metadata
 from app.core.clock import utc_now
 from app.core.errors import ConflictError, GoneError, NotFoundError, TooLargeError
+from app.core.ownership import OwnerFilter
 from app.core.uploads import NewUpload, PartialFile, Quota, Upload
 from cnet.files import file_sha256
 
@@ -63,7 +64,7 @@ def create(backend: Backend, owner: str, size: int, metadata: Metadata, also: Al
     return backend.uploads.create(new, Quota(settings.max_owner_bytes, settings.max_open_uploads), also)
 
 
-def get(backend: Backend, upload_id: str, owner: str) -> Upload:
+def get(backend: Backend, upload_id: str, owner: OwnerFilter) -> Upload:
     """An owner's upload. Raises NotFoundError, GoneError."""
     found = backend.uploads.get(upload_id, owner) if _ID.fullmatch(upload_id) else None
     if found is None or (found.deleted_at is not None and not found.expired):
@@ -75,7 +76,7 @@ def get(backend: Backend, upload_id: str, owner: str) -> Upload:
     return found
 
 
-async def settle(backend: Backend, upload_id: str, owner: str) -> Upload:
+async def settle(backend: Backend, upload_id: str, owner: OwnerFilter) -> Upload:
     """An owner's upload with an offset that does not change any more: a request that appends to it is ended first.
 
     A client that lost its connection asks for the offset while its old request may still be open. Raises
@@ -115,7 +116,7 @@ async def append(backend: Backend, upload: Upload, offset: int, checksum: Checks
     return await run_in_threadpool(get, backend, upload.id, upload.owner)
 
 
-def delete(backend: Backend, upload_id: str, owner: str) -> None:
+def delete(backend: Backend, upload_id: str, owner: OwnerFilter) -> None:
     """Delete an upload and its bytes. Raises NotFoundError, GoneError."""
     found = get(backend, upload_id, owner)
     backend.uploads.mark_deleted(found.id)
@@ -123,7 +124,7 @@ def delete(backend: Backend, upload_id: str, owner: str) -> None:
     backend.hashes.forget(found.id)
 
 
-def take(backend: Backend, upload_id: str, owner: str) -> Received:
+def take(backend: Backend, upload_id: str, owner: OwnerFilter) -> Received:
     """The file of a complete upload, for reading only. It is hashed here unless that was done while it arrived.
 
     Raises:

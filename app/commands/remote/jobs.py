@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from app.commands.option_groups import with_groups
-from app.commands.options import ON_A_SERVER, Json
+from app.commands.options import ON_A_SERVER, Json, Owner
 from app.commands.server_options import ServerOptions
 from app.console.follow import exit_code, follow, print_outcome, results_table
 from app.console.output import columns, emit_json, emit_line
@@ -36,21 +36,30 @@ def ps(
     label: Annotated[
         str | None, typer.Option("--label", metavar="KEY[:VALUE]", help="Show only jobs with this label.")
     ] = None,
+    owner: Owner = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="Show at most so many jobs.")] = 50,
     server: ServerOptions,
     json: Json = False,
 ) -> None:
     """List jobs, newest first."""
     with server.client() as client:
-        jobs = client.jobs(status=status, checkpoint=checkpoint, label=label, limit=limit)
+        jobs = client.jobs(status=status, checkpoint=checkpoint, label=label, owner=owner, limit=limit)
     if json:
         emit_json({"data": jobs})
         return
     rows = [
-        (job["id"], job["status"], job["phase"] or "", f"{job['progress']:.0%}", job["created_at"], job["name"] or "")
+        (
+            job["id"],
+            job.get("owner", ""),
+            job["status"],
+            job["phase"] or "",
+            f"{job['progress']:.0%}",
+            job["created_at"],
+            job["name"] or "",
+        )
         for job in jobs
     ]
-    emit_line(columns(("JOB", "STATUS", "PHASE", "DONE", "CREATED", "NAME"), rows))
+    emit_line(columns(("JOB", "OWNER", "STATUS", "PHASE", "DONE", "CREATED", "NAME"), rows))
 
 
 def show(job: JobId, *, server: ServerOptions, json: Json = False) -> None:
@@ -61,7 +70,8 @@ def show(job: JobId, *, server: ServerOptions, json: Json = False) -> None:
     if json:
         emit_json({**document, "results": results})
         return
-    shown = ("id", "name", "status", "phase", "attempt", "created_at", "started_at", "ended_at", "worker", "error")
+    times = ("created_at", "started_at", "ended_at")
+    shown = ("id", "owner", "name", "status", "phase", "attempt", *times, "worker", "error")
     emit_line(columns(("FIELD", "VALUE"), [(name, _cell(document.get(name))) for name in shown]))
     if results and results["baseline"]:
         emit_line("")

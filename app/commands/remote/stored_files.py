@@ -12,7 +12,7 @@ import typer
 
 from app.commands.files.program_files import facts_table, tensors_text
 from app.commands.option_groups import with_groups
-from app.commands.options import ON_A_SERVER, Json, WeightsKey
+from app.commands.options import ON_A_SERVER, Json, Owner, WeightsKey
 from app.commands.paths import check_readable
 from app.commands.server_options import ServerOptions
 from app.console.output import columns, emit_json, emit_line
@@ -165,16 +165,19 @@ class NounCommands:
         else:
             emit_line(document["id"])
 
-    def find(self, *, limit: Limit = 50, server: ServerOptions, json: Json = False) -> None:
+    def find(self, *, owner: Owner = None, limit: Limit = 50, server: ServerOptions, json: Json = False) -> None:
         """List the objects, newest first."""
         with server.client() as client:
-            found = getattr(client, f"{self._noun.name}s")(limit=limit)
+            found = getattr(client, f"{self._noun.name}s")(owner=owner, limit=limit)
         if json:
             emit_json({"data": found})
             return
         facts = self._noun.facts
-        rows = [(one["id"], *(fact(one) for fact in facts.values()), one["filename"] or "") for one in found]
-        emit_line(columns((self._noun.words.upper(), *facts, "FILE"), rows))
+        rows = [
+            (one["id"], one.get("owner", ""), *(fact(one) for fact in facts.values()), one["filename"] or "")
+            for one in found
+        ]
+        emit_line(columns((self._noun.words.upper(), "OWNER", *facts, "FILE"), rows))
 
     def show(self, one: ObjectId, *, server: ServerOptions, json: Json = False) -> None:
         """Show an object."""

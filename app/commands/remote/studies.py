@@ -11,7 +11,7 @@ import typer
 
 from app.commands.jobspec import SpecOptions
 from app.commands.option_groups import with_groups
-from app.commands.options import ON_A_SERVER, Json, WeightsKey
+from app.commands.options import ON_A_SERVER, Json, Owner, WeightsKey
 from app.commands.parts_help import CommandWithParts
 from app.commands.server_options import ServerOptions
 from app.console.follow import exit_code
@@ -86,19 +86,21 @@ def _axis(text: str) -> tuple[str, list[Any]]:
 
 def list_(
     *,
+    owner: Owner = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="Show at most so many.")] = 50,
     server: ServerOptions,
     json: Json = False,
 ) -> None:
     """List studies, newest first."""
     with server.client() as client:
-        studies = client.studies(limit=limit)
+        studies = client.studies(owner=owner, limit=limit)
     if json:
         emit_json({"data": studies})
         return
     rows = [
         (
             one["id"],
+            one.get("owner", ""),
             one["status"],
             f"{one['progress']:.0%}",
             str(one["jobs"]["total"]),
@@ -107,7 +109,7 @@ def list_(
         )
         for one in studies
     ]
-    emit_line(columns(("STUDY", "STATUS", "DONE", "JOBS", "CREATED", "NAME"), rows))
+    emit_line(columns(("STUDY", "OWNER", "STATUS", "DONE", "JOBS", "CREATED", "NAME"), rows))
 
 
 def show(study: StudyId, *, server: ServerOptions, json: Json = False) -> None:

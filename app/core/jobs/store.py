@@ -16,12 +16,12 @@ from app.core.ids import new_ids
 from app.core.jobs import waiting
 from app.core.jobs.job import Job, NewJob
 from app.core.jobs.places import Places
+from app.core.ownership import OwnerFilter
 from app.core.states import ACTIVE, Status
 
 # Made once, since making it takes longer than running it.
-_LOOK_UP = select(jobs).where(
-    jobs.c.id == bindparam("job_id"), jobs.c.owner == bindparam("owner"), jobs.c.deleted_at.is_(None)
-)
+_LOOK_UP_ANY = select(jobs).where(jobs.c.id == bindparam("job_id"), jobs.c.deleted_at.is_(None))
+_LOOK_UP = _LOOK_UP_ANY.where(jobs.c.owner == bindparam("owner"))
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Jobs:
         stored = select(jobs).where(jobs.c.id.in_(ids)).order_by(jobs.c.id)
         return [Job.from_row(row) for row in connection.execute(stored).mappings()]
 
-    def get(self, job_id: str, owner: str | None = None) -> Job | None:
+    def get(self, job_id: str, owner: OwnerFilter = None) -> Job | None:
         """The job with this id; None where there is none or it is deleted.
 
         With ``owner``, jobs of other owners count as not there.
@@ -96,13 +96,14 @@ class Jobs:
         with self._database.read() as connection:
             return _one(connection, condition)
 
-    def look_up(self, job_id: str, owner: str) -> tuple[Job, int | None] | None:
+    def look_up(self, job_id: str, owner: OwnerFilter) -> tuple[Job, int | None] | None:
         """An owner's job and how many jobs are before it in its queue, None where it does not wait.
 
         A job that does not wait takes one query.
         """
+        query, values = (_LOOK_UP_ANY, {}) if owner is None else (_LOOK_UP, {"owner": owner})
         with self._database.read() as connection:
-            row = connection.execute(_LOOK_UP, {"job_id": job_id, "owner": owner}).mappings().first()
+            row = connection.execute(query, {"job_id": job_id, **values}).mappings().first()
             if row is None:
                 return None
             job = Job.from_row(row)
@@ -119,9 +120,11 @@ class Jobs:
         with self._database.read() as connection:
             return self._places.of(connection, queued)
 
-    def find(self, owner: str, wanted: JobFilter, limit: int, after: str | None = None) -> list[Job]:
+    def find(self, owner: OwnerFilter, wanted: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         """Up to ``limit`` jobs of an owner, newest first; with ``after``, those older than that id."""
-        query = select(jobs).where(jobs.c.owner == owner, jobs.c.deleted_at.is_(None))
+        query = select(jobs).where(jobs.c.deleted_at.is_(None))
+        if owner is not None:
+            query = query.where(jobs.c.owner == owner)
         if wanted.status is not None:
             query = query.where(jobs.c.status == wanted.status)
         if wanted.checkpoint_id is not None:

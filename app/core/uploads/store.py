@@ -14,6 +14,7 @@ from app.core.db.engine import Database
 from app.core.db.tables import checkpoints, datasets, programs, uploads
 from app.core.errors import StorageFullError, TooManyError
 from app.core.ids import new_id
+from app.core.ownership import OwnerFilter
 from app.core.uploads.upload import Upload
 
 _LOCK_KEY = 0x75706C64  # "upld", for PostgreSQL's advisory lock
@@ -78,7 +79,7 @@ class Uploads:
                 also(connection, made)
         return made
 
-    def get(self, upload_id: str, owner: str | None = None) -> Upload | None:
+    def get(self, upload_id: str, owner: OwnerFilter = None) -> Upload | None:
         """The upload with this id, even when it is deleted or expired; None where there is none.
 
         With ``owner``, uploads of other owners count as not there.
@@ -90,9 +91,11 @@ class Uploads:
             row = connection.execute(query).mappings().first()
         return Upload.from_row(row) if row else None
 
-    def find(self, owner: str, limit: int, after: str | None = None) -> list[Upload]:
+    def find(self, owner: OwnerFilter, limit: int, after: str | None = None) -> list[Upload]:
         """Up to ``limit`` uploads of an owner that are there, newest first, older than the id ``after``."""
-        query = select(uploads).where(uploads.c.owner == owner, self._is_live())
+        query = select(uploads).where(self._is_live())
+        if owner is not None:
+            query = query.where(uploads.c.owner == owner)
         if after is not None:
             query = query.where(uploads.c.id < after)
         with self._database.read() as connection:

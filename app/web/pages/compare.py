@@ -31,12 +31,12 @@ def show(
     request: Request, backend: BackendDep, visitor: VisitorDep, job: Annotated[list[str] | None, Query()] = None
 ) -> Response:
     """The plot of the jobs of the query, a table of their selected points, and the jobs that can be added."""
-    chosen = compare.find_jobs(backend, job or [], visitor.owner)
+    chosen = compare.find_jobs(backend, job or [], visitor.owner_filter)
     base = request.scope.get("root_path", "")
     series = compare.series_of(backend, chosen, link=lambda job, index: f"{base}/jobs/{job.id}?point={index}#point")
     plot = size_accuracy.plot(series, "Size and score of several jobs")
     query = JobQuery(status=Status.SUCCEEDED, limit=_OFFERED)
-    others = [each for each in service.find(backend, visitor.owner, query)[:_OFFERED] if each not in chosen]
+    others = [each for each in service.find(backend, visitor.owner_filter, query)[:_OFFERED] if each not in chosen]
     return render(
         request,
         "compare.html",

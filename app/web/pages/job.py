@@ -16,6 +16,7 @@ from app.api.results import service as results
 from app.api.results.decoded_models import model_formats
 from app.core.clock import utc_now
 from app.core.jobs import Job
+from app.core.ownership import OwnerFilter
 from app.figures import curves, size_accuracy, svg
 from app.figures.score import Score
 from app.web.job_points import JobPoints
@@ -49,14 +50,14 @@ def show(
     request: Request, job_id: JobId, backend: BackendDep, visitor: VisitorDep, point: PointIndex = None
 ) -> Response:
     """The whole page."""
-    job = service.get(backend, job_id, visitor.owner)
-    return render(request, "job.html", **_running(backend, job), **_points(backend, job, visitor.owner, point))
+    job = service.get(backend, job_id, visitor.owner_filter)
+    return render(request, "job.html", **_running(backend, job), **_points(backend, job, visitor.owner_filter, point))
 
 
 @router.get("/progress")
 def progress(request: Request, job_id: JobId, backend: BackendDep, visitor: VisitorDep) -> Response:
     """The changing part, which the page of a running job asks for again and again; its end shows the whole page."""
-    job = service.get(backend, job_id, visitor.owner)
+    job = service.get(backend, job_id, visitor.owner_filter)
     response = render(request, "parts/job_progress.html", **_running(backend, job))
     if job.status.final:
         response.headers["HX-Refresh"] = "true"
@@ -66,21 +67,21 @@ def progress(request: Request, job_id: JobId, backend: BackendDep, visitor: Visi
 @router.get("/log")
 def log(request: Request, job_id: JobId, backend: BackendDep, visitor: VisitorDep) -> Response:
     """The end of the log, which the page of a running job asks for again and again."""
-    job = service.get(backend, job_id, visitor.owner)
+    job = service.get(backend, job_id, visitor.owner_filter)
     return render(request, "parts/job_log.html", job=job, log=_log_tail(backend, job))
 
 
 @router.post("/cancel")
 def cancel(request: Request, job_id: JobId, backend: BackendDep, visitor: VisitorDep) -> Response:
     """Cancel the job, then show it."""
-    service.cancel(backend, job_id, visitor.owner)
+    service.cancel(backend, job_id, visitor.owner_filter)
     return _to(request, f"/jobs/{job_id}")
 
 
 @router.post("/retry")
 def retry(request: Request, job_id: JobId, backend: BackendDep, visitor: VisitorDep) -> Response:
     """Run the job again, then show the new one."""
-    made = service.retry(backend, job_id, visitor.owner, lambda _connection, _job: None)
+    made = service.retry(backend, job_id, visitor.principal, lambda _connection, _job: None)
     service.publish(backend)
     return _to(request, f"/jobs/{made.id}")
 
@@ -88,13 +89,13 @@ def retry(request: Request, job_id: JobId, backend: BackendDep, visitor: Visitor
 @router.get("/delete")
 def ask(request: Request, job_id: JobId, backend: BackendDep, visitor: VisitorDep) -> Response:
     """Ask whether the job should be deleted."""
-    return render(request, "delete_job.html", job=service.get(backend, job_id, visitor.owner))
+    return render(request, "delete_job.html", job=service.get(backend, job_id, visitor.owner_filter))
 
 
 @router.post("/delete")
 def delete(request: Request, job_id: JobId, backend: BackendDep, visitor: VisitorDep) -> Response:
     """Delete the job, then show the list."""
-    service.delete(backend, job_id, visitor.owner)
+    service.delete(backend, job_id, visitor.owner_filter)
     return _to(request, "/")
 
 
@@ -118,7 +119,7 @@ def _running(backend: Backend, job: Job) -> dict[str, Any]:
     }
 
 
-def _points(backend: Backend, job: Job, owner: str, index: int | None) -> dict[str, Any]:
+def _points(backend: Backend, job: Job, owner: OwnerFilter, index: int | None) -> dict[str, Any]:
     """The points, and the details of the one that is asked for, or else of the selected one or the first."""
     found = JobPoints.of(results.metrics(backend, job.id, owner))
     shown = found.choose(index)

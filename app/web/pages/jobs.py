@@ -18,6 +18,7 @@ from app.api.jobs.schemas import JobQuery
 from app.core.clock import utc_now
 from app.core.errors import BadRequestError
 from app.core.jobs import Job
+from app.core.ownership import OwnerFilter
 from app.core.states import Status
 from app.web.page_route import PageRoute
 from app.web.progress import Progress
@@ -56,16 +57,16 @@ FilterDep = Annotated[JobQuery, Depends(filter_of)]
 @router.get("/")
 def jobs(request: Request, query: FilterDep, backend: BackendDep, visitor: VisitorDep) -> Response:
     """The jobs of the visitor, newest first."""
-    return render(request, "jobs.html", **_list(backend, visitor.owner, query))
+    return render(request, "jobs.html", **_list(backend, visitor.owner_filter, query))
 
 
 @router.get("/parts/jobs")
 def job_table(request: Request, query: FilterDep, backend: BackendDep, visitor: VisitorDep) -> Response:
     """The table alone, which the page asks for again and again."""
-    return render(request, "parts/jobs_table.html", **_list(backend, visitor.owner, query))
+    return render(request, "parts/jobs_table.html", **_list(backend, visitor.owner_filter, query))
 
 
-def _list(backend: Backend, owner: str, query: JobQuery) -> dict[str, Any]:
+def _list(backend: Backend, owner: OwnerFilter, query: JobQuery) -> dict[str, Any]:
     found = service.find(backend, owner, query)
     shown = found[: query.limit]
     kept = query.model_dump(exclude_defaults=True, exclude={"after"}, mode="json")

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
+from app.api.auth import Principal
 from app.api.backend import Backend
 from app.api.dependencies import BackendDep
 from app.api.jobs import service
@@ -35,7 +36,7 @@ _MOST_FIELDS = 500
 @router.get("")
 def show(request: Request, backend: BackendDep, visitor: VisitorDep) -> Response:
     """The empty form, or with ``clone`` that of a job; the query may fill fields, such as ``checkpoint``."""
-    return render(request, "new_job.html", **_form(backend, visitor.owner, dict(request.query_params)))
+    return render(request, "new_job.html", **_form(backend, visitor.principal, dict(request.query_params)))
 
 
 @router.post("")
@@ -43,9 +44,9 @@ async def submit(request: Request, backend: BackendDep, visitor: VisitorDep) -> 
     """Submit the job and show it; where it is refused, the form with the reasons."""
     form = await _sent(request)
     try:
-        made = await run_in_threadpool(_submit, backend, visitor.owner, form)
+        made = await run_in_threadpool(_submit, backend, visitor.principal, form)
     except (CnetError, ServiceError) as error:
-        values = await run_in_threadpool(_form, backend, visitor.owner, form)
+        values = await run_in_threadpool(_form, backend, visitor.principal, form)
         return render(request, "new_job.html", 422, **{**values, **_refusal(error)})
     return RedirectResponse(f"{request.scope.get('root_path', '')}{made}", 303)
 
@@ -54,7 +55,7 @@ async def submit(request: Request, backend: BackendDep, visitor: VisitorDep) -> 
 async def preview(request: Request, backend: BackendDep, visitor: VisitorDep) -> Response:
     """The estimate, the mistakes and the texts to copy of the form as it is filled now."""
     form = await _sent(request)
-    values = await run_in_threadpool(_preview, backend, visitor.owner, form, request)
+    values = await run_in_threadpool(_preview, backend, visitor.principal, form, request)
     return render(request, "parts/job_preview.html", **values)
 
 
@@ -62,7 +63,7 @@ async def preview(request: Request, backend: BackendDep, visitor: VisitorDep) ->
 async def settings(request: Request, backend: BackendDep, visitor: VisitorDep) -> Response:
     """All settings, with the parts that are chosen and what empty fields stand for under the chosen preset."""
     form = await _sent(request)
-    values = await run_in_threadpool(_settings, form, _base(backend, visitor.owner, form))
+    values = await run_in_threadpool(_settings, form, _base(backend, visitor.principal, form))
     return render(request, "parts/job_settings.html", values=defaultdict(str, form), **values)
 
 
@@ -70,7 +71,7 @@ async def settings(request: Request, backend: BackendDep, visitor: VisitorDep) -
 async def part_settings(request: Request, key: str, backend: BackendDep, visitor: VisitorDep) -> Response:
     """The settings of one part, once another one is chosen."""
     form = await _sent(request)
-    base = _base(backend, visitor.owner, form)
+    base = _base(backend, visitor.principal, form)
     chosen = chosen_parts(form, base).get(key)
     shown = await run_in_threadpool(_section, key, chosen)
     filled = defaultdict(str, form)
@@ -90,42 +91,42 @@ async def _sent(request: Request) -> dict[str, str]:
         return {name: value for name, value in form.items() if isinstance(value, str)}
 
 
-def _base(backend: Backend, owner: str, form: Form) -> Mapping[str, Any]:
+def _base(backend: Backend, principal: Principal, form: Form) -> Mapping[str, Any]:
     """What empty fields stand for: the job that is cloned, or else the chosen preset."""
     if form.get("clone") and form.get("preset", "clone") == "clone":
-        return service.get(backend, form["clone"], owner).spec
+        return service.get(backend, form["clone"], principal.owner_filter).spec
     return preset_spec(form)
 
 
-def _submit(backend: Backend, owner: str, form: Form) -> str:
+def _submit(backend: Backend, principal: Principal, form: Form) -> str:
     """Submit the job, or the study where there is a grid; returns the path of its page."""
-    document, grid = document_of(form, _base(backend, owner, form)), grid_of(form)
+    document, grid = document_of(form, _base(backend, principal, form)), grid_of(form)
     if grid:
-        study = studies.submit(backend, {"spec": document, "grid": grid}, owner, lambda _connection, _study: None)
+        study = studies.submit(backend, {"spec": document, "grid": grid}, principal, lambda _connection, _study: None)
         path = f"/studies/{study.id}"
     else:
-        job = service.submit(backend, document, owner, lambda _connection, _job: None)
+        job = service.submit(backend, document, principal, lambda _connection, _job: None)
         path = f"/jobs/{job.id}"
     service.publish(backend)
     return path
 
 
-def _form(backend: Backend, owner: str, form: dict[str, str]) -> dict[str, Any]:
+def _form(backend: Backend, principal: Principal, form: dict[str, str]) -> dict[str, Any]:
     """What the whole form shows."""
-    cloned = service.get(backend, form["clone"], owner) if form.get("clone") else None
+    cloned = service.get(backend, form["clone"], principal.owner_filter) if form.get("clone") else None
     values = {"preset": "clone" if cloned else "safe", **_top_values(cloned.spec if cloned else {}), **form}
     parts = describe_parts()
     return {
         "values": defaultdict(str, values),
         "cloned": cloned,
         "presets": list(PRESETS.values()),
-        "files": known_files(backend, owner),
+        "files": known_files(backend, principal.owner_filter),
         "architectures": parts["architectures"],
         "datasets": parts["datasets"],
         "tasks": parts["tasks"],
         "issues": (),
         "problem": None,
-        **_settings(values, _base(backend, owner, values)),
+        **_settings(values, _base(backend, principal, values)),
     }
 
 
@@ -134,8 +135,8 @@ def _settings(form: Form, base: Mapping[str, Any]) -> dict[str, Any]:
     return {"sections": shown, "defaults": placeholders(base, shown)}
 
 
-def _preview(backend: Backend, owner: str, form: Form, request: Request) -> dict[str, Any]:
-    document, grid = document_of(form, _base(backend, owner, form)), grid_of(form)
+def _preview(backend: Backend, principal: Principal, form: Form, request: Request) -> dict[str, Any]:
+    document, grid = document_of(form, _base(backend, principal, form)), grid_of(form)
     texts = snippets(document, grid, str(request.base_url).rstrip("/"), with_key=backend.keys.exist())
     values: dict[str, Any] = {"validation": None, "snippets": texts, "issues": (), "problem": None}
     values["nothing"] = not document.get("checkpoint") and not document.get("architecture")
@@ -143,7 +144,7 @@ def _preview(backend: Backend, owner: str, form: Form, request: Request) -> dict
     try:
         check_grid(grid)
         first = grid_points(document, grid)[0].spec if grid else document
-        return {**values, "validation": service.validate(backend, first, owner)}
+        return {**values, "validation": service.validate(backend, first, principal)}
     except (CnetError, ServiceError) as error:
         return {**values, **_refusal(error)}
 

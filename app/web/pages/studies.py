@@ -12,10 +12,11 @@ from app.api.backend import Backend
 from app.api.compare import service as compare
 from app.api.compare.titles import values_text
 from app.api.dependencies import BackendDep, StudyId
-from app.api.http.pagination import ID_PATTERN, PageQuery
+from app.api.http.pagination import ID_PATTERN, OwnedPageQuery
 from app.api.jobs.service import publish
 from app.api.studies import service
 from app.core.jobs import Job
+from app.core.ownership import OwnerFilter
 from app.figures import size_accuracy, svg
 from app.web.job_points import JobPoints
 from app.web.page_route import PageRoute
@@ -33,8 +34,8 @@ def find(
     after: Annotated[str | None, Query(pattern=ID_PATTERN)] = None,
 ) -> Response:
     """The studies of the visitor, newest first."""
-    query = PageQuery(after=after)
-    found = service.find(backend, visitor.owner, query)
+    query = OwnedPageQuery(after=after)
+    found = service.find(backend, visitor.owner_filter, query)
     shown = found[: query.limit]
     next_page = shown[-1].id if len(found) > query.limit else None
     return render(request, "studies.html", studies=shown, next_page=next_page)
@@ -43,26 +44,26 @@ def find(
 @router.get("/{study_id}")
 def show(request: Request, study_id: StudyId, backend: BackendDep, visitor: VisitorDep) -> Response:
     """One study."""
-    return render(request, "study.html", **_study(request, backend, visitor.owner, study_id))
+    return render(request, "study.html", **_study(request, backend, visitor.owner_filter, study_id))
 
 
 @router.get("/{study_id}/jobs")
 def jobs(request: Request, study_id: StudyId, backend: BackendDep, visitor: VisitorDep) -> Response:
     """The changing part, which the page of a running study asks for again and again."""
-    return render(request, "parts/study_jobs.html", **_study(request, backend, visitor.owner, study_id))
+    return render(request, "parts/study_jobs.html", **_study(request, backend, visitor.owner_filter, study_id))
 
 
 @router.post("/{study_id}/cancel")
 def cancel(request: Request, study_id: StudyId, backend: BackendDep, visitor: VisitorDep) -> Response:
     """Cancel all of its jobs, then show it."""
-    service.cancel(backend, study_id, visitor.owner)
+    service.cancel(backend, study_id, visitor.owner_filter)
     return _to(request, f"/studies/{study_id}")
 
 
 @router.post("/{study_id}/retry")
 def retry(request: Request, study_id: StudyId, backend: BackendDep, visitor: VisitorDep) -> Response:
     """Run its failed jobs again, then show it."""
-    service.retry(backend, study_id, visitor.owner, lambda _connection, _study: None)
+    service.retry(backend, study_id, visitor.owner_filter, lambda _connection, _study: None)
     publish(backend)
     return _to(request, f"/studies/{study_id}")
 
@@ -70,13 +71,13 @@ def retry(request: Request, study_id: StudyId, backend: BackendDep, visitor: Vis
 @router.get("/{study_id}/delete")
 def ask(request: Request, study_id: StudyId, backend: BackendDep, visitor: VisitorDep) -> Response:
     """Ask whether the study should be deleted."""
-    return render(request, "delete_study.html", study=service.show(backend, study_id, visitor.owner))
+    return render(request, "delete_study.html", study=service.show(backend, study_id, visitor.owner_filter))
 
 
 @router.post("/{study_id}/delete")
 def delete(request: Request, study_id: StudyId, backend: BackendDep, visitor: VisitorDep) -> Response:
     """Delete the study with its jobs, then show the list."""
-    service.delete(backend, study_id, visitor.owner)
+    service.delete(backend, study_id, visitor.owner_filter)
     return _to(request, "/studies")
 
 
@@ -84,7 +85,7 @@ def _to(request: Request, path: str) -> Response:
     return RedirectResponse(f"{request.scope.get('root_path', '')}{path}", 303)
 
 
-def _study(request: Request, backend: Backend, owner: str, study_id: str) -> dict[str, Any]:
+def _study(request: Request, backend: Backend, owner: OwnerFilter, study_id: str) -> dict[str, Any]:
     """What the page shows: the study, its jobs with their selected points, and the plot of all points."""
     study = service.show(backend, study_id, owner)
     members = backend.studies.members(study.id)

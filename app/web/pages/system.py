@@ -5,7 +5,6 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from app.api.auth import Principal
 from app.api.dependencies import BackendDep
 from app.api.health.service import check_health
 from app.api.workers import service
@@ -30,6 +29,5 @@ def state(request: Request, backend: BackendDep, visitor: VisitorDep) -> Respons
 
 
 def _page(request: Request, backend: BackendDep, visitor: VisitorDep, template: str) -> Response:
-    principal = Principal(visitor.owner, admin=visitor.admin)
-    overview = service.overview(backend, principal)
+    overview = service.overview(backend, visitor.principal)
     return render(request, template, overview=overview, checks=check_health(backend).checks, now=utc_now())

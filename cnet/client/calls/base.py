@@ -42,6 +42,11 @@ class Calls:
         return found
 
 
+def owned_by(owner: str | None) -> dict[str, str]:
+    """The query parameters of a list that shows only the objects of this owner; None: of all that the key may see."""
+    return {} if owner is None else {"owner": owner}
+
+
 def path_of(noun: str, object_id: str) -> str:
     """The path of an object, such as ``/v1/jobs/job_1``."""
     return f"/v1/{noun}/{quote(object_id, safe='')}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cnet.client.calls.base import Calls, path_of
+from cnet.client.calls.base import Calls, owned_by, path_of
 from cnet.client.documents import Checkpoint, Dataset, Program, Tensor, Upload
 from cnet.client.http import tus
 from cnet.client.http.call import Call
@@ -44,9 +44,9 @@ class FileCalls(Calls):
         """The description of a checkpoint."""
         return Checkpoint(await self._get(path_of("checkpoints", checkpoint_id)))
 
-    async def checkpoints(self, *, limit: int = 50) -> list[Checkpoint]:
-        """The newest ``limit`` checkpoints, the newest first."""
-        return [Checkpoint(each) for each in await self._list("/v1/checkpoints", {}, limit)]
+    async def checkpoints(self, *, owner: str | None = None, limit: int = 50) -> list[Checkpoint]:
+        """The newest ``limit`` checkpoints (of an owner), the newest first."""
+        return [Checkpoint(each) for each in await self._list("/v1/checkpoints", owned_by(owner), limit)]
 
     async def tensors(self, checkpoint_id: str) -> list[Tensor]:
         """All tensors of a checkpoint, with statistics of their values."""
@@ -70,9 +70,9 @@ class FileCalls(Calls):
         """The description of a data set."""
         return Dataset(await self._get(path_of("datasets", dataset_id)))
 
-    async def datasets(self, *, limit: int = 50) -> list[Dataset]:
+    async def datasets(self, *, owner: str | None = None, limit: int = 50) -> list[Dataset]:
         """The newest ``limit`` data sets, the newest first, without those that are built in."""
-        return [Dataset(each) for each in await self._list("/v1/datasets", {}, limit)]
+        return [Dataset(each) for each in await self._list("/v1/datasets", owned_by(owner), limit)]
 
     async def delete_dataset(self, dataset_id: str) -> None:
         """Delete a data set."""
@@ -86,9 +86,9 @@ class FileCalls(Calls):
         """The description of a program."""
         return Program(await self._get(path_of("programs", program_id)))
 
-    async def programs(self, *, limit: int = 50) -> list[Program]:
-        """The newest ``limit`` programs, the newest first."""
-        return [Program(each) for each in await self._list("/v1/programs", {}, limit)]
+    async def programs(self, *, owner: str | None = None, limit: int = 50) -> list[Program]:
+        """The newest ``limit`` programs (of an owner), the newest first."""
+        return [Program(each) for each in await self._list("/v1/programs", owned_by(owner), limit)]
 
     async def delete_program(self, program_id: str) -> None:
         """Delete a program."""
@@ -98,9 +98,9 @@ class FileCalls(Calls):
         """A resumable upload: how many bytes of the file have arrived."""
         return Upload(await self._get(path_of("uploads", upload_id)))
 
-    async def uploads(self, *, limit: int = 50) -> list[Upload]:
+    async def uploads(self, *, owner: str | None = None, limit: int = 50) -> list[Upload]:
         """The newest ``limit`` resumable uploads of which no object was made yet, the newest first."""
-        return [Upload(each) for each in await self._list("/v1/uploads", {}, limit)]
+        return [Upload(each) for each in await self._list("/v1/uploads", owned_by(owner), limit)]
 
     async def delete_upload(self, upload_id: str) -> None:
         """Delete a resumable upload and its bytes; objects that were made from it stay."""

@@ -37,7 +37,13 @@ class JobCalls(ResultCalls):
         return AsyncJob(await self._get(path_of("jobs", job_id), params, timeout=60.0 + wait), self)
 
     async def jobs(
-        self, *, status: str | None = None, checkpoint: str | None = None, label: str | None = None, limit: int = 50
+        self,
+        *,
+        status: str | None = None,
+        checkpoint: str | None = None,
+        label: str | None = None,
+        owner: str | None = None,
+        limit: int = 50,
     ) -> list[AsyncJob]:
         """The newest ``limit`` jobs, the newest first.
 
@@ -45,9 +51,10 @@ class JobCalls(ResultCalls):
             status: only jobs in this state.
             checkpoint: only jobs that compress this checkpoint.
             label: only jobs with this label: ``key`` or ``key:value``.
+            owner: only jobs of this owner. An administrator's key lists those of all owners, any other its own.
             limit: how many jobs at most.
         """
-        filters = {"status": status, "checkpoint": checkpoint, "label": label}
+        filters = {"status": status, "checkpoint": checkpoint, "label": label, "owner": owner}
         params = {name: value for name, value in filters.items() if value is not None}
         return [AsyncJob(each, self) for each in await self._list("/v1/jobs", params, limit)]
 

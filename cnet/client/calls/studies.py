@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from cnet.client.calls.base import Calls, path_of
+from cnet.client.calls.base import Calls, owned_by, path_of
 from cnet.client.documents import StudyDocument
 from cnet.client.errors import WaitTimeoutError
 from cnet.client.http.call import Call
@@ -32,9 +32,9 @@ class StudyCalls(Calls):
         """A study as it is now."""
         return AsyncStudy(await self._get(path_of("studies", study_id)), self)
 
-    async def studies(self, *, limit: int = 50) -> list[AsyncStudy]:
-        """The newest ``limit`` studies, the newest first, without their members."""
-        return [AsyncStudy(each, self) for each in await self._list("/v1/studies", {}, limit)]
+    async def studies(self, *, owner: str | None = None, limit: int = 50) -> list[AsyncStudy]:
+        """The newest ``limit`` studies (of an owner), the newest first, without their members."""
+        return [AsyncStudy(each, self) for each in await self._list("/v1/studies", owned_by(owner), limit)]
 
     async def wait_for_study(
         self, study_id: str, *, timeout: float | None = None, on_change: Callable[[StudyDocument], None] | None = None

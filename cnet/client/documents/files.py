@@ -17,6 +17,7 @@ class Checkpoint(Document):
     """The weights of a trained model."""
 
     id: str
+    owner: str
     filename: str | None
     format: str
     sha256: str
@@ -69,6 +70,7 @@ class Dataset(Document):
     """Samples for training and testing."""
 
     id: str
+    owner: str
     filename: str | None
     format: str
     splits: dict[str, int]
@@ -98,6 +100,7 @@ class Program(Document):
     """A network of a user, as a ``torch.export`` archive."""
 
     id: str
+    owner: str
     filename: str | None
     inputs: list[ProgramTensor]
     outputs: list[ProgramTensor]
@@ -119,6 +122,7 @@ class Upload(Document):
     """A file that is sent in one or more requests."""
 
     id: str
+    owner: str
     filename: str | None
     purpose: str | None
     size_bytes: int

@@ -55,6 +55,7 @@ class JobDocument(Document):
     """A job as it was when the server answered."""
 
     id: str
+    owner: str
     name: str | None
     labels: dict[str, str]
     status: str
@@ -142,6 +143,7 @@ class StudyDocument(Document):
     """A grid of jobs as it was when the server answered."""
 
     id: str
+    owner: str
     name: str | None
     labels: dict[str, str]
     status: str

@@ -81,7 +81,7 @@ class World:
     ids: dict[str, str]
     keys: dict[str, str]
 
-    def send(self, route: Route, key: str | None, **query: str) -> Any:
+    def send(self, route: Route, key: str | None, content: bytes = b"", **query: str) -> Any:
         """Send a request that would be valid for ann, with this key: as a bearer token, to pages as a cookie."""
         method, path = route
         secret = self.keys[key] if key else None
@@ -97,7 +97,8 @@ class World:
             headers["Authorization"] = f"Bearer {secret}"
         elif secret:
             headers["Cookie"] = f"cnet_key={secret}"
-        return self.bench.client.request(method, self.fill(path), headers=headers, params=query, follow_redirects=False)
+        send = self.bench.client.request
+        return send(method, self.fill(path), headers=headers, params=query, content=content, follow_redirects=False)
 
     def fill(self, path: str) -> str:
         """A path with the ids of ann's objects."""
@@ -113,6 +114,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             "ann": keys.create("ann")[1],
             "ann-read": keys.create("ann", "read")[1],
             "bob": keys.create("bob")[1],
+            "admin": keys.create("operator", "admin")[1],
         }
         yield World(bench, ann(bench, secrets["ann"]), secrets)
 
@@ -183,6 +185,69 @@ def test_lists_have_ones_own_objects_alone(world: World, route: Route) -> None:
     """The other owner's list is empty, and ann's is not."""
     assert world.send(route, "bob").json()["data"] == []
     assert world.send(route, "ann").json()["data"] != []
+
+
+@pytest.mark.parametrize("route", [route for route in OBJECTS if route not in WRITES], ids=" ".join)
+def test_an_administrator_sees_it(world: World, route: Route) -> None:
+    """A key with the scope admin reads the objects of all owners."""
+    assert world.send(route, "admin").status_code in {200, 204}
+
+
+@pytest.mark.parametrize("route", LISTS, ids=" ".join)
+def test_an_administrator_lists_the_objects_of_all_owners(world: World, route: Route) -> None:
+    """Each with its owner, and with ``owner`` those of one. Whose objects a key may not see, it finds none of."""
+    assert "ann" in {row["owner"] for row in world.send(route, "admin").json()["data"]}
+    assert {row["owner"] for row in world.send(route, "admin", owner="ann").json()["data"]} == {"ann"}
+    assert world.send(route, "admin", owner="bob").json()["data"] == []
+    assert world.send(route, "bob", owner="ann").json()["data"] == []
+    assert world.send(route, "ann", owner="ann").json()["data"] != []
+
+
+@pytest.mark.parametrize("route", [route for route in OBJECTS if route in WRITES], ids=" ".join)
+def test_an_administrator_changes_it(route: Route, tmp_path: Path) -> None:
+    """On a server of its own, since these requests remove or change an object."""
+    with start(tmp_path / "data") as bench:
+        keys = {"ann": bench.backend.keys.create("ann")[1], "admin": bench.backend.keys.create("operator", "admin")[1]}
+        world = World(bench, ann(bench, keys["ann"]), keys)
+        make_ready(world, route)
+        answer = world.send(route, "admin", content=b"data" if route[1].startswith("/v1/uploads") else b"")
+        assert answer.status_code in {202, 204, 303}, answer.text
+
+
+def make_ready(world: World, route: Route) -> None:
+    """Bring ann's objects into the state that a route expects."""
+    _, path = route
+    bearer = {"Authorization": f"Bearer {world.keys['ann']}"}
+    if "checkpoint_id" in path or path.endswith("{study_id}/retry"):
+        world.bench.client.post(f"/v1/studies/{world.ids['study_id']}/cancel", headers=bearer)
+    if path.endswith(("{job_id}/cancel", "{job_id}/retry")):
+        spec = {"checkpoint": world.ids["checkpoint_id"]}
+        world.ids["job_id"] = world.bench.client.post("/v1/jobs", json=spec, headers=bearer).json()["id"]
+    if path.endswith("{job_id}/retry"):
+        world.bench.client.post(f"/v1/jobs/{world.ids['job_id']}/cancel", headers=bearer)
+
+
+def test_an_administrator_runs_a_job_again_for_its_owner(tmp_path: Path) -> None:
+    """The new job belongs to the owner of the old one, who can see it."""
+    with start(tmp_path / "data") as bench:
+        keys = {"ann": bench.backend.keys.create("ann")[1], "admin": bench.backend.keys.create("operator", "admin")[1]}
+        world, route = World(bench, ann(bench, keys["ann"]), keys), ("POST", "/v1/jobs/{job_id}/retry")
+        make_ready(world, route)
+        made = world.send(route, "admin").json()
+        world.ids["job_id"] = made["id"]
+        assert made["owner"] == "ann"
+        assert world.send(("GET", "/v1/jobs/{job_id}"), "ann").status_code == 200
+
+
+def test_an_administrator_uses_another_owners_objects(world: World) -> None:
+    """What is made of them is the administrator's."""
+    bearer = {"Authorization": f"Bearer {world.keys['admin']}"}
+    digest = hashlib.sha256(small_dataset()).hexdigest()
+    spec = {"checkpoint": world.ids["checkpoint_id"]}
+    for path, body in (("/v1/jobs", spec), ("/v1/datasets", {"sha256": digest})):
+        answer = world.bench.client.post(path, json=body, headers=bearer)
+        assert answer.status_code in {201, 202}
+        assert answer.json()["owner"] == "operator"
 
 
 @pytest.mark.parametrize("route", ADMIN, ids=" ".join)

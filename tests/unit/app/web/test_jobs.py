@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from app.core.states import Status
 from tests.api_bench import Bench, add_job, claim, finish, lenet
 from tests.html_page import HtmlPage
@@ -62,6 +64,17 @@ def test_another_owners_jobs_are_not_shown(bench: Bench) -> None:
 
     assert "secret" not in page_of(bench, "/").text
     assert bench.client.get(f"/jobs/{job}").status_code == 404
+
+
+def test_an_administrator_sees_whose_job_it_is(bench: Bench) -> None:
+    """Jobs of all owners are listed and shown with their owners, and can be filtered by them."""
+    mine, other = finished_job(bench, owner="ann", name="mine"), finished_job(bench, owner="bob", name="other")
+    bench.client.post("/login", data={"key": bench.backend.keys.create("ann", "admin")[1]}, headers=SAME)
+
+    assert {"owner: ann", "owner: bob"} <= set(re.findall(r"owner: \w+", page_of(bench, "/").text))
+    assert "mine" not in page_of(bench, "/?owner=bob").text
+    assert "owner: bob" in page_of(bench, f"/jobs/{other}").text
+    assert "owner: ann" in page_of(bench, f"/jobs/{mine}").text
 
 
 def test_the_list_keeps_itself_up_to_date(bench: Bench) -> None:

@@ -17,7 +17,18 @@ from tests.real_files import real_file
 from tests.unit.app.api.http.test_problems import check_problem
 
 FIELDS = {
-    *("id", "filename", "format", "sha256", "size_bytes", "tensors", "parameters", "compressible_parameters", "dtypes"),
+    *(
+        "id",
+        "owner",
+        "filename",
+        "format",
+        "sha256",
+        "size_bytes",
+        "tensors",
+        "parameters",
+        "compressible_parameters",
+        "dtypes",
+    ),
     *("weights_key", "stripped_prefix", "tied", "warnings", "created_at", "expires_at"),
 }
 

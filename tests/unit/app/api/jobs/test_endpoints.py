@@ -23,7 +23,7 @@ from tests.unit.app.api.conftest import Start
 from tests.unit.app.api.http.test_problems import check_problem
 
 FIELDS = {
-    *("id", "name", "labels", "status", "phase", "progress", "spec", "created_at", "queued_at", "started_at"),
+    *("id", "owner", "name", "labels", "status", "phase", "progress", "spec", "created_at", "queued_at", "started_at"),
     *(
         "ended_at",
         "expires_at",

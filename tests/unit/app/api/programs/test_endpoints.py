@@ -18,7 +18,19 @@ from tests.unit.app.api.http.test_problems import check_problem
 from tests.unit.cnet.models.programs.test_reader import MODEL, Change, edited, nodes, rewritten
 
 FIELDS = {
-    *("id", "filename", "inputs", "outputs", "parameters", "tensors", "trainable", "train_graph", "tied", "operators"),
+    *(
+        "id",
+        "owner",
+        "filename",
+        "inputs",
+        "outputs",
+        "parameters",
+        "tensors",
+        "trainable",
+        "train_graph",
+        "tied",
+        "operators",
+    ),
     *("torch_version", "sha256", "size_bytes", "warnings", "created_at", "expires_at"),
 }
 
@@ -65,7 +77,7 @@ def test_a_repeated_request_makes_one_program(bench: Bench) -> None:
 def test_other_owners_see_nothing(bench: Bench) -> None:
     """Another owner's program is 404, and not in the list."""
     made = bench.client.post("/v1/programs", content=small_program()).json()
-    _, secret = bench.backend.keys.create("ann", "admin")
+    _, secret = bench.backend.keys.create("ann")
     ann = {"Authorization": f"Bearer {secret}"}
     assert bench.client.get("/v1/programs", headers=ann).json()["data"] == []
     check_problem(bench.client.get(f"/v1/programs/{made['id']}", headers=ann), 404, "not_found")

@@ -256,7 +256,7 @@ def test_a_study_is_its_owners_alone(begin: Start) -> None:
     """Every route answers 404 to another owner."""
     bench = begin()
     made = study(bench)
-    _, key = bench.backend.keys.create("bob", "admin")
+    _, key = bench.backend.keys.create("bob")
     headers = {"Authorization": f"Bearer {key}"}
     for method, path in (
         *(("GET", "self"), ("DELETE", "self"), ("POST", "cancel"), ("POST", "retry"), ("GET", "results")),
