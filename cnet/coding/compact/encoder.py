@@ -1,7 +1,7 @@
 """The encoder ``compact``: from the symbols of a network to its streams ``mask``, ``labels`` and ``centroids``.
 
 The first byte of ``mask`` is the form of mask and labels (``stream_layout``): 0 for a network that is stored deflated,
-because that is smaller; 3 for adaptive segments; 5 for Huffman segments, in networks of more than 2^21 weights.
+because that is smaller; 3 for adaptive segments; 5 for Huffman segments, in networks of more than 2^24 weights.
 ``codebooks`` describes the stream ``centroids``.
 
 Without a quantizer there is no stream ``centroids``, and the non-zero weights follow in ``labels`` (in forms 3 and 5 in
@@ -46,7 +46,7 @@ class CompactLimits:
     """
 
     segment: int = SEGMENT_WEIGHTS
-    adaptive: int = 2**21
+    adaptive: int = 2**24
     deflated: int = 2**21
 
 

@@ -15,7 +15,9 @@ from cnet.coding.compact.encoder import Compact, CompactLimits
 from cnet.coding.compact.lanes import trellis_memory
 from cnet.coding.compact.stream_layout import StreamForm
 from cnet.coding.segments import segments_of
+from cnet.coding.uniform_grid import label_integers
 from cnet.errors import BundleError
+from cnet.results.measures import entropy
 from cnet.symbols import Symbols
 from tests.unit.cnet.coding.symbols import (
     CLUSTERS,
@@ -67,6 +69,21 @@ def test_symbols_round_trip_through_segments(
     """The forms for larger networks hold small ones as well."""
     symbols = random_symbols(shapes, clusters, density, seed)
     assert_equal(COMPACT.decode(encoded(symbols, shapes, limits), {}, shapes), symbols)
+
+
+def test_a_network_of_some_millions_of_weights_takes_less_than_its_entropy() -> None:
+    """It is coded under adaptive models, which follow rows of different sizes."""
+    generator = np.random.default_rng(0)
+    shapes: Shapes = [(2100, 1000)]
+    multiples = np.rint(generator.normal(size=shapes[0]) * generator.uniform(0.5, 4, (2100, 1))).astype(np.int64)
+    multiples = multiples.reshape(-1)
+    labels, used = label_integers(multiples[multiples != 0])
+    symbols = Symbols(multiples != 0, labels, used.astype(np.float32))
+
+    streams, header = COMPACT.encode(symbols, shapes)
+
+    assert sum(map(len, streams.values())) < entropy(np.unique(multiples, return_counts=True)[1]) * len(multiples) / 8
+    assert_equal(COMPACT.decode(streams, header, shapes), symbols)
 
 
 @pytest.mark.parametrize("adaptive", [0, 2**40])
