@@ -24,7 +24,7 @@ def serve(factory: str, descriptor: int) -> None:
         proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=STOP_SECONDS,
-        http="h11",  # named, so that what happens to be installed beside cnet changes nothing
+        http="httptools",  # named, so that what happens to be installed beside cnet changes nothing
         loop="asyncio",
     )
     uvicorn.Server(config).run(sockets=[socket.socket(fileno=descriptor)])
