@@ -1,8 +1,8 @@
-"""Send a large upload and events through the example of a reverse proxy: ``python -m benchmarks.proxy``.
+"""Send a large file and events through the example of a reverse proxy: ``python -m benchmarks.proxy``.
 
-Caddy runs with deploy/caddy/Caddyfile, and with a certificate of its own making. Two gigabytes are sent in one request
-through it, then the events of a job are followed while it is cancelled. Caddy must be installed. The result goes to
-docs/results/service.md.
+Caddy runs with deploy/caddy/Caddyfile, and with a certificate of its own making. A checkpoint of two gigabytes is sent
+in one request through it, and downloaded in two ranges; then the events of a job are followed while it is cancelled.
+Caddy must be installed. The result goes to docs/results/service.md.
 """
 
 from __future__ import annotations
@@ -18,43 +18,74 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
+import numpy as np
+from safetensors import safe_open
 
 from app.core.jobs import Jobs, NewJob
+from benchmarks.service.uploading import blocks, write_checkpoint
 from benchmarks.service_page import table, write_section
 from tests.api_server import ApiServer, api_server
 from tests.processes import until
 
 MB = 10**6
 CADDYFILE = Path(__file__).resolve().parents[1] / "deploy" / "caddy" / "Caddyfile"
-_CHUNK = bytes(2**20)
+
+
+@dataclass(frozen=True)
+class Passed:
+    """What went through the proxy.
+
+    Attributes:
+        sent, acknowledged: bytes of the file, and those that the server says it has.
+        sending, reading: seconds until the answer to the upload, and those of the download.
+        read: bytes that were downloaded.
+        same: whether all tensors came back as they were sent.
+    """
+
+    sent: int
+    acknowledged: int
+    sending: float
+    read: int
+    reading: float
+    same: bool
 
 
 def main() -> int:
-    """Measure both; the exit status is 1 where the upload is not whole."""
+    """Measure; the exit status is 1 where something is not whole."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=2000)
     parser.add_argument("--no-page", action="store_true", help="leave docs/results/service.md as it is")
     chosen = parser.parse_args()
-    size = chosen.megabytes * MB
     with api_server() as server, _proxy(server) as (url, trust):
+        path = server.settings.data_dir / "model.safetensors"
+        write_checkpoint(path, chosen.megabytes * MB)
         headers = server.key("ann")
         with httpx2.Client(base_url=url, headers=headers, verify=trust, timeout=600.0, trust_env=False) as client:
-            seconds, received = _upload(client, size)
+            passed = _pass(client, path)
             delay = _event(client, server)
-    rows = [["bytes sent in one request", f"{size:,}"], ["bytes acknowledged", f"{received:,}"]]
-    rows += [["seconds for the upload", f"{seconds:.1f}"], ["seconds from a cancellation to its event", f"{delay:.2f}"]]
-    text = table(["what", "number"], rows)
+    whole = passed.sent == passed.acknowledged and passed.same
+    rows = [
+        ["bytes sent in one request", f"{passed.sent:,}"],
+        ["bytes acknowledged", f"{passed.acknowledged:,}"],
+        ["seconds for the upload", f"{passed.sending:.1f}"],
+        ["bytes downloaded in two ranges", f"{passed.read:,}"],
+        ["seconds for the download", f"{passed.reading:.1f}"],
+        ["all tensors are as they were sent", "yes" if passed.same else "no"],
+        ["seconds from a cancellation to its event", f"{delay:.2f}"],
+    ]
+    text = table(["what", "result"], rows)
     print(text)
-    if received == size and not chosen.no_page:
+    if whole and not chosen.no_page:
         write_section(
             "proxy",
-            f"## Through the reverse proxy\n\nCaddy with `deploy/caddy/Caddyfile` (TLS, HTTP/1.1) in front of the API, "
+            "## Through the reverse proxy\n\nCaddy with `deploy/caddy/Caddyfile` (TLS, HTTP/1.1) in front of the API, "
             f"client and both on one machine.\n\n{text}\n\n`python -m benchmarks.proxy`",
         )
-    return 0 if received == size else 1
+    return 0 if whole else 1
 
 
 @contextmanager
@@ -95,25 +126,41 @@ def _proxy(server: ApiServer) -> Iterator[tuple[str, ssl.SSLContext]]:
             process.wait()
 
 
-def _upload(client: httpx2.Client, size: int) -> tuple[float, int]:
-    """Send an upload in one request. Returns the seconds until the answer, and the number of bytes that arrived."""
-
-    def chunks() -> Iterator[bytes]:
-        for start in range(0, size, len(_CHUNK)):
-            yield _CHUNK[: size - start]
-
+def _pass(client: httpx2.Client, path: Path) -> Passed:
+    """Send a checkpoint in one request, and read it in two."""
+    size = path.stat().st_size
     headers = {
         "Tus-Resumable": "1.0.0",
         "Upload-Length": str(size),
         "Content-Length": str(size),
         "Content-Type": "application/offset+octet-stream",
     }
-    started = time.monotonic()
-    answer = client.post("/v1/uploads", content=chunks(), headers=headers)
-    seconds = time.monotonic() - started
-    answer.raise_for_status()
-    client.delete(answer.headers["location"], headers={"Tus-Resumable": "1.0.0"}).raise_for_status()
-    return seconds, int(answer.headers["upload-offset"])
+    began = time.monotonic()
+    sent = client.post("/v1/uploads", content=blocks(path), headers=headers).raise_for_status()
+    sending = time.monotonic() - began
+    upload = sent.headers["location"].rpartition("/")[2]
+    made = client.post("/v1/checkpoints", json={"upload": upload, "filename": path.name}).raise_for_status().json()
+    copy = path.with_suffix(".copy")
+    began = time.monotonic()
+    with copy.open("wb") as file:
+        for bounds in (f"0-{size // 2 - 1}", f"{size // 2}-"):
+            wanted = {"Range": f"bytes={bounds}"}
+            with client.stream("GET", f"/v1/checkpoints/{made['id']}/content", headers=wanted) as answer:
+                assert answer.status_code == 206, answer.status_code
+                for block in answer.iter_bytes():
+                    file.write(block)
+    reading = time.monotonic() - began
+    acknowledged = int(sent.headers["upload-offset"])
+    return Passed(size, acknowledged, sending, copy.stat().st_size, reading, _same_tensors(path, copy))
+
+
+def _same_tensors(one: Path, other: Path) -> bool:
+    """Whether two safetensors files have the same tensors."""
+    with safe_open(one, "numpy") as first, safe_open(other, "numpy") as second:
+        names = set(first.keys())
+        return names == set(second.keys()) and all(
+            np.array_equal(first.get_tensor(name), second.get_tensor(name)) for name in names
+        )
 
 
 def _event(client: httpx2.Client, server: ApiServer) -> float:

@@ -17,6 +17,7 @@ from typing import Any
 import httpx2
 import numpy as np
 
+from app.core.blobs import open_blobs
 from app.core.db.engine import Database
 from app.core.keys import ApiKeys
 from benchmarks.service.servers import Server, data_folder, running
@@ -41,13 +42,14 @@ class Uploading:
 
 
 def measure(kind: str, size: int, rounds: int) -> Uploading:
-    """Upload a file of about ``size`` bytes in each round by each way; it is deleted in between."""
+    """Upload a file of about ``size`` bytes in each round by each way; the server forgets it in between."""
     with data_folder(kind) as settings, running(settings) as api:
         database = Database(settings.database)
         _, key = ApiKeys(database).create("bench")
         database.close()
+        blobs = open_blobs(settings)
         path = settings.data_dir / "model.safetensors"
-        _write_checkpoint(path, size)
+        write_checkpoint(path, size)
         copies: list[float] = []
         ratios: dict[str, list[float]] = {"POST": [], "tus": []}
         growth = dict.fromkeys(ratios, 0)
@@ -61,10 +63,12 @@ def measure(kind: str, size: int, rounds: int) -> Uploading:
                     ratios[name].append(taken / copies[-1])
                     growth[name] = max(growth[name], peak[-1] - peak[0])
                     client.delete(f"/v1/checkpoints/{made['id']}").raise_for_status()
+                    for blob in blobs.list():  # the sweep leaves young ones
+                        blobs.delete(blob.digest)
     return Uploading(statistics.median(copies), {n: statistics.median(r) for n, r in ratios.items()}, growth)
 
 
-def _write_checkpoint(path: Path, size: int) -> None:
+def write_checkpoint(path: Path, size: int) -> None:
     """A safetensors file of 16 matrices of random numbers."""
     columns, random = 4096, np.random.default_rng(0)
     rows = size // (_TENSORS * columns * 4)
@@ -92,7 +96,8 @@ def _copy_and_hash(path: Path) -> None:
     copy.unlink()
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
+def blocks(path: Path) -> Iterator[bytes]:
+    """The content of a file, in blocks of 1 MiB."""
     with path.open("rb") as file:
         while block := file.read(2**20):
             yield block
@@ -101,7 +106,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 def _post(client: httpx2.Client, path: Path) -> Any:
     answer = client.post(
         "/v1/checkpoints?filename=model.safetensors",
-        content=_blocks(path),
+        content=blocks(path),
         headers={"Content-Length": str(path.stat().st_size), "Content-Type": "application/octet-stream"},
     )
     assert answer.status_code == 201, answer.text
@@ -114,7 +119,7 @@ def _tus(client: httpx2.Client, path: Path) -> Any:
     created = client.post("/v1/uploads", headers={**version, "Upload-Length": size})
     assert created.status_code == 201, created.text
     kind = {"Content-Type": "application/offset+octet-stream", "Upload-Offset": "0", "Content-Length": size}
-    sent = client.patch(created.headers["location"], content=_blocks(path), headers={**version, **kind})
+    sent = client.patch(created.headers["location"], content=blocks(path), headers={**version, **kind})
     assert sent.status_code == 204, sent.text
     upload = created.headers["location"].rpartition("/")[2]
     answer = client.post("/v1/checkpoints", json={"upload": upload, "filename": "model.safetensors"})
