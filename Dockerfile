@@ -37,12 +37,12 @@ ENV CNET_HOST=0.0.0.0 CNET_PORT=8000
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
     CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8000/readyz', timeout=4)"]
-CMD ["uvicorn", "--factory", "app.main:create_app", "--host", "0.0.0.0", "--port", "8000", "--no-proxy-headers", \
-     "--no-server-header", "--timeout-graceful-shutdown", "5"]
+CMD ["uvicorn", "--factory", "app.main:serve_app", "--host", "0.0.0.0", "--port", "8000", "--no-proxy-headers", \
+     "--no-server-header", "--no-access-log", "--timeout-graceful-shutdown", "5"]
 
 FROM base AS worker
 COPY --from=build-worker /opt/cnet /opt/cnet
 HEALTHCHECK --interval=60s --timeout=30s --start-period=60s --retries=3 \
     CMD ["sh", "-c", "celery -A worker.celery_app inspect ping --timeout 10 --destination cnet@$(hostname)"]
-CMD ["celery", "-A", "worker.celery_app", "worker", "-c", "1", "-P", "prefork", "--without-gossip", "--without-mingle", \
-     "--without-heartbeat", "-n", "cnet@%h"]
+CMD ["celery", "-q", "-A", "worker.celery_app", "worker", "-c", "1", "-P", "prefork", "--without-gossip", \
+     "--without-mingle", "--without-heartbeat", "-n", "cnet@%h"]

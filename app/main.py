@@ -1,8 +1,7 @@
-"""The HTTP API: ``uvicorn --factory app.main:create_app``."""
+"""The HTTP API: ``uvicorn --factory app.main:serve_app``."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -28,8 +27,8 @@ from app.api.http.request_context import RequestContext
 from app.api.jobs.endpoints import router as jobs
 from app.api.keys.endpoints import router as keys
 from app.api.keys.schemas import KeyRequest
+from app.api.metrics.answers import RecordAnswers
 from app.api.metrics.endpoints import router as metrics
-from app.api.metrics.request_counts import CountRequests
 from app.api.programs.endpoints import router as programs
 from app.api.request_folder import remove_abandoned_folders
 from app.api.results.endpoints import router as results
@@ -44,13 +43,14 @@ from app.core.db import migrate
 from app.core.errors import ServiceError
 from app.core.queue import JobQueue
 from app.core.settings import Settings
+from app.core.telemetry.logs import configure_logs, get_logger
 from app.web.page_route import handle_http
 from app.web.routes import add_pages
 from cnet.errors import CnetError
 from cnet.parts.plugins import load_plugins
 from cnet.spec import JobSpec
 
-logger = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 _SUMMARY = "Compress trained neural networks: upload a checkpoint, get back a file many times smaller."
 _DESCRIPTION = (
@@ -72,6 +72,13 @@ _TAGS = [
     {"name": "keys", "description": "API keys, for administrators."},
     {"name": "health", "description": "Whether the server runs, and whether it can take jobs."},
 ]
+
+
+def serve_app() -> FastAPI:
+    """The application of a server process, whose log it sets up."""
+    settings = Settings()
+    configure_logs(settings)
+    return create_app(settings)
 
 
 def create_app(settings: Settings | None = None, queue: JobQueue | None = None) -> FastAPI:
@@ -110,7 +117,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     app.add_middleware(Authentication, keys=backend.keys)
     app.add_middleware(TusResponses)
     app.add_middleware(RequestContext)
-    app.add_middleware(CountRequests, counts=backend.requests)
+    app.add_middleware(RecordAnswers, counts=backend.requests)
     app.add_middleware(Draining, silence=backend.settings.linger_seconds)  # the last added is the outermost
     app.openapi = lambda: describe(app, (JobSpec, StudyRequest, KeyRequest))  # type: ignore[method-assign]
     return app
@@ -134,7 +141,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     await run_in_threadpool(check_start, backend)
     removed = await run_in_threadpool(remove_abandoned_folders, backend.settings.scratch_dir)
     if removed:
-        logger.info("removed the folders of %d requests that a killed server left behind", removed)
+        log.info("removed the folders of requests that a killed server left behind", folders=removed)
     async with uploads_are_swept(backend):
         yield
     backend.close()

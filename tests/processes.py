@@ -149,7 +149,7 @@ class Service:
     def start_worker(self, name: str = "worker-1") -> Process:
         """Start a worker, and wait until it takes jobs."""
         quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-        command = (sys.executable, "-P", "-m", "celery", "-A", "worker.celery_app", "worker", "-n", f"{name}@%h")
+        command = (sys.executable, "-P", "-m", "celery", "-q", "-A", "worker.celery_app", "worker", "-n", f"{name}@%h")
         process = self._start((*command, *quiet), "worker.log")
         until(lambda: self._worker_row(process.pid) or not process.alive, 180.0, "the worker's row")
         assert process.alive, process.log.read_text()

@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
+from structlog.contextvars import bind_contextvars
 
 from app.api.http.problems import known_problem
 from app.api.session import check_same_origin, session_key
@@ -64,6 +65,7 @@ class Authentication:
             await answer(scope, receive, send)
             return
         scope.setdefault("state", {})["principal"] = principal
+        bind_contextvars(owner=principal.owner)
         await self._app(scope, receive, send)
 
     async def _authenticate(self, scope: Scope) -> Principal:

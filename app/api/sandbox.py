@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -14,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from app.core.telemetry.logs import get_logger
 from cnet.data.dataset_manifest import DatasetManifest
 from cnet.errors import CnetError
 from cnet.formats.checkpoint_manifest import CheckpointManifest
 from cnet.models.programs import ProgramManifest
 from cnet.sandbox import ERRORS, MANIFEST_FILE, TOO_LARGE_CODES, Kind, SandboxRequest
 
-logger = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 _ENVIRONMENT = {"LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _GIB = 2**30
@@ -157,11 +157,8 @@ def _check_outcome(kind: Kind, status: int, output: bytes, stderr: IO[bytes]) ->
             raise _over_limit(kind, "its contents are larger than the server accepts")
         raise OSError(number, os.strerror(number))
     stderr.seek(0)
-    logger.error(
-        "reading an uploaded file: the child process ended with status %s and wrote: %s",
-        status,
-        stderr.read(20_000).decode("utf-8", "replace"),
-    )
+    wrote = stderr.read(20_000).decode("utf-8", "replace")
+    log.error("the process that reads an uploaded file has failed", kind=kind, exit_status=status, wrote=wrote)
     if -status in (signal.SIGKILL, signal.SIGXCPU):
         raise _over_limit(kind, "reading it needs more time or memory than the server allows")
     raise ERRORS[kind]("file: its contents are malformed. Save it again with the program that made it.", code="corrupt")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,9 +10,10 @@ from starlette.concurrency import run_in_threadpool
 
 from app.api.backend import Backend
 from app.core.db.engine import TRANSIENT
+from app.core.telemetry.logs import get_logger
 from app.core.uploads import sweep_uploads
 
-logger = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 SWEEP_SECONDS = 300.0
 """Time between two sweeps."""
@@ -34,5 +34,5 @@ async def _sweep(backend: Backend, seconds: float) -> None:
         try:
             await run_in_threadpool(sweep_uploads, backend.uploads, backend.partial_files)
         except (*TRANSIENT, OSError) as error:
-            logger.warning("expired uploads: they could not be removed (%s); this is tried again", type(error).__name__)
+            log.warning("expired uploads could not be removed; this is tried again", error=type(error).__name__)
         await asyncio.sleep(seconds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,9 +14,12 @@ from redis.exceptions import RedisError
 
 from app.core.errors import UnavailableError
 from app.core.queue import BROKER_SILENT, RUN_NEXT
+from app.core.telemetry.origin import Origin
 
 _SEND_SECONDS = 2.0
 _PREFIX = "cnet."
+ORIGIN_HEADER = "cnet_origin"
+"""The header of a message that has the origin of a job."""
 
 
 def celery_queue_name(queue: str) -> str:
@@ -66,9 +69,9 @@ class CeleryQueue:
         self._app = Celery("cnet", set_as_current=False)
         self._app.conf.update(celery_options(broker))
 
-    def send(self, queue: str, count: int = 1) -> None:
+    def send(self, queue: str, origins: Sequence[Origin]) -> None:
         """Send messages to the workers of a queue, as ``JobQueue.send``."""
-        self._send(queue, celery_queue_name(queue), count)
+        self._send(queue, celery_queue_name(queue), origins)
 
     def wake(self, worker: str, queue: str) -> None:
         """Send a message to one worker: a job waits in ``queue`` that it can run.
@@ -80,7 +83,7 @@ class CeleryQueue:
         Raises:
             UnavailableError: the broker does not answer.
         """
-        self._send(queue, worker_direct(worker), 1)
+        self._send(queue, worker_direct(worker), [{}])
 
     def depth(self, queues: Collection[str]) -> int:
         """The number of waiting messages, as ``JobQueue.depth``."""
@@ -95,11 +98,14 @@ class CeleryQueue:
         """Close all connections."""
         self._app.close()
 
-    def _send(self, queue: str, target: str | Queue, count: int) -> None:
+    def _send(self, queue: str, target: str | Queue, origins: Sequence[Origin]) -> None:
         try:
             with self._connection() as connection, self._app.amqp.Producer(connection) as producer:
-                for _ in range(count):
-                    self._app.send_task(RUN_NEXT, args=(queue,), queue=target, retry=False, producer=producer)
+                for origin in origins:
+                    headers = {ORIGIN_HEADER: dict(origin)}
+                    self._app.send_task(
+                        RUN_NEXT, args=(queue,), queue=target, retry=False, producer=producer, headers=headers
+                    )
         except (OperationalError, RedisError, OSError) as error:
             raise UnavailableError(BROKER_SILENT) from error
 

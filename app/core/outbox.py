@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 from sqlalchemy import delete, select
 
@@ -10,6 +11,9 @@ from app.core.db.engine import Database
 from app.core.db.tables import jobs, outbox
 from app.core.errors import UnavailableError
 from app.core.queue import JobQueue
+from app.core.telemetry.logs import get_logger
+
+log = get_logger(__name__)
 
 _MOST = 1000  # messages that are sent between two transactions
 
@@ -29,18 +33,21 @@ class Outbox:
         return sent
 
     def _publish_some(self) -> list[int]:
-        query = select(outbox.c.id, jobs.c.queue).join(jobs, jobs.c.id == outbox.c.job_id).order_by(outbox.c.id)
-        by_queue: dict[str, list[int]] = defaultdict(list)
+        columns = (outbox.c.id, outbox.c.job_id, jobs.c.queue, jobs.c.origin)
+        query = select(*columns).join(jobs, jobs.c.id == outbox.c.job_id).order_by(outbox.c.id)
+        by_queue: dict[str, list[Any]] = defaultdict(list)
         with self._database.read() as connection:
             for row in connection.execute(query.limit(_MOST)):
-                by_queue[row.queue].append(row.id)
+                by_queue[row.queue].append(row)
         sent: list[int] = []
-        for queue, ids in by_queue.items():
+        for queue, rows in by_queue.items():
             try:
-                self._queue.send(queue, len(ids))
+                self._queue.send(queue, [row.origin or {} for row in rows])
             except UnavailableError:
                 break
-            sent += ids
+            for row in rows:
+                log.info("message sent", queue=queue, job_id=row.job_id, **(row.origin or {}))
+            sent += [row.id for row in rows]
         if sent:
             with self._database.write() as connection:
                 connection.execute(delete(outbox).where(outbox.c.id.in_(sent)))

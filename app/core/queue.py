@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from app.core.errors import UnavailableError
+from app.core.telemetry.origin import Origin
 
 RUN_NEXT = "cnet.run_next"
 BROKER_SILENT = "queue: the broker does not answer. Check that Redis or Valkey is running, and try again."
@@ -19,8 +20,11 @@ class JobQueue(Protocol):
     idle worker looks for jobs by itself from time to time.
     """
 
-    def send(self, queue: str, count: int = 1) -> None:
-        """Send ``count`` messages to workers of a queue. Raises UnavailableError where the broker does not answer."""
+    def send(self, queue: str, origins: Sequence[Origin]) -> None:
+        """Send messages to workers of a queue, one for each job that was queued, with the origin of that job.
+
+        Raises UnavailableError where the broker does not answer.
+        """
 
     def depth(self, queues: Collection[str]) -> int:
         """The number of messages in these queues. Raises UnavailableError where the broker does not answer."""
@@ -36,10 +40,10 @@ class MemoryQueue:
         self.sent: list[str] = []
         self.available = True
 
-    def send(self, queue: str, count: int = 1) -> None:
+    def send(self, queue: str, origins: Sequence[Origin]) -> None:
         """Append the messages to ``sent``."""
         self.ping()
-        self.sent += [queue] * count
+        self.sent += [queue] * len(origins)
 
     def depth(self, queues: Collection[str]) -> int:
         """The number of messages that were sent: nobody takes from this queue."""

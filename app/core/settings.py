@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
 from pydantic import AliasChoices, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -147,6 +148,15 @@ class Settings(BaseSettings):
         ge=0,
         le=300,
         description="Seconds for which the check of an API key is remembered; a key that is revoked works that long.",
+    )
+    log_format: Literal["auto", "json", "text"] = Field(
+        default="auto", description="Format of the log: `json`, `text`, or `auto`: text on a terminal, otherwise JSON."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least severe lines of the log that are written."
+    )
+    log_descriptor: int = Field(
+        default=2, ge=1, description="File descriptor that the log is written to; 2: standard error."
     )
     max_study_jobs: int = Field(default=1000, ge=1, description="Jobs of one study; a larger one is refused (422).")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -126,9 +127,10 @@ class ServiceProcess:
         self._process = None
 
     def log_tail(self, lines: int = 15) -> str:
-        """The last lines of the log file."""
+        """The last lines of the log file, for people."""
         with suppress(OSError):
-            return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+            written = self.log.read_text(errors="replace").splitlines()[-lines:]
+            return "\n".join("\n".join(map(_for_people, written)).splitlines()[-lines:])
         return ""
 
     def _note_failure(self) -> bool:
@@ -151,3 +153,12 @@ class ServiceProcess:
             if self.log.stat().st_size > self._log_bytes:
                 shutil.copyfile(self.log, self.log.with_suffix(".log.1"))
                 os.truncate(self.log, 0)
+
+
+def _for_people(line: str) -> str:
+    """What a line of JSON says happened, with its traceback; other lines as they are."""
+    try:
+        document = json.loads(line)
+        return "\n".join([document["event"], *document.get("exception", "").splitlines()])
+    except (ValueError, TypeError, KeyError):
+        return line

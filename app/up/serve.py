@@ -15,7 +15,7 @@ def serve(factory: str, descriptor: int) -> None:
     """Serve an application until SIGTERM.
 
     Args:
-        factory: module and name of the function that makes it, such as ``app.main:create_app``.
+        factory: module and name of the function that makes it, such as ``app.main:serve_app``.
         descriptor: number of the file descriptor of a listening socket.
     """
     config = uvicorn.Config(
@@ -23,6 +23,8 @@ def serve(factory: str, descriptor: int) -> None:
         factory=True,
         proxy_headers=False,
         server_header=False,
+        log_config=None,  # ``serve_app`` sets up the log
+        access_log=False,
         timeout_graceful_shutdown=STOP_SECONDS,
         http="httptools",  # named, so that what happens to be installed beside cnet changes nothing
         loop="asyncio",
@@ -31,4 +33,4 @@ def serve(factory: str, descriptor: int) -> None:
 
 
 if __name__ == "__main__":
-    serve("app.main:create_app", int(sys.argv[1]))
+    serve("app.main:serve_app", int(sys.argv[1]))

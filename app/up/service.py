@@ -65,7 +65,7 @@ def worker_program(number: int, environment: Mapping[str, str]) -> Program:
     """A Celery worker, which runs one job at a time."""
     quiet = ("--without-gossip", "--without-mingle", "--without-heartbeat")
     name = f"worker-{number}"
-    app = (sys.executable, "-P", "-m", "celery", "-A", "worker.celery_app", "worker", "-c", "1", "-P", "prefork")
+    app = (sys.executable, "-P", "-m", "celery", "-q", "-A", "worker.celery_app", "worker", "-c", "1", "-P", "prefork")
     return Program(name, (*app, *quiet, "-n", f"{name}@%h"), environment)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -16,10 +15,11 @@ from starlette.types import Receive, Scope, Send
 from app.api.http import problems
 from app.api.http.problems import known_error, status_of
 from app.core.errors import UnauthorizedError
+from app.core.telemetry.logs import get_logger
 from app.web.rendering import render
 from app.web.visitor import to_login
 
-logger = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": "; ".join(
@@ -84,8 +84,8 @@ def error_page(request: Request, error: Exception) -> Response | None:
 
 def _fault_page(request: Request, error: Exception) -> Response:
     """The page for a fault of the server, which shows nothing of the cause; the log does, under the request's id."""
+    log.error("an unexpected error", exc_info=error)
     name = request.state.request_id
-    logger.error("%s %s: an unexpected error (request %s)", request.method, request.url.path, name, exc_info=error)
     detail = f"The server made a mistake. Try again, or give {name} to whoever runs the server."
     return _error_page(request, 500, detail)
 

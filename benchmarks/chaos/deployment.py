@@ -128,7 +128,7 @@ def _api(made: Hosts, number: int, listening: socket.socket) -> Program:
 
 
 def _worker(made: Hosts, name: str, machines: Sequence[str], isolated: bool) -> Program:
-    celery = (sys.executable, "-P", "-m", "celery", "-A", "worker.celery_app", "worker", "-n", f"{name}@%h")
+    celery = (sys.executable, "-P", "-m", "celery", "-q", "-A", "worker.celery_app", "worker", "-n", f"{name}@%h")
     command: tuple[str, ...] = (*celery, "--without-gossip", "--without-mingle", "--without-heartbeat")
     settings, log = made.settings(name), made.folder / "logs" / f"{name}.log"
     if isolated:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import sys
-import time
 from typing import Any
 
 from celery import signals
@@ -12,10 +10,11 @@ from celery.utils.nodenames import worker_direct
 
 from app.core.celery_queue import celery_queue_name
 from app.core.settings import Settings
+from app.core.telemetry.logs import configure_logs, get_logger
 from cnet.parts.plugins import load_plugins
 from worker.host.worker import Worker
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 
 class CeleryWorker:
@@ -39,12 +38,16 @@ class CeleryWorker:
 
     def connect(self) -> None:
         """Subscribe to Celery's signals."""
-        signals.setup_logging.connect(_log_to_stderr, weak=False)
+        signals.setup_logging.connect(self._configure_logs, weak=False)
         signals.celeryd_after_setup.connect(self._set_up, weak=False)
         signals.worker_process_init.connect(self._enter_pool_process, weak=False)
         signals.worker_ready.connect(self._start, weak=False)
         signals.worker_shutting_down.connect(self._stop, weak=False)
         signals.worker_shutdown.connect(self._leave, weak=False)
+
+    def _configure_logs(self, **_: Any) -> None:
+        """Set up the log in place of Celery."""
+        configure_logs(self._settings)
 
     def _set_up(self, sender: str, instance: Any, **_: Any) -> None:
         """Make the worker, in the main process before the pool forks.
@@ -73,15 +76,3 @@ class CeleryWorker:
 
     def _leave(self, **_: Any) -> None:
         self.worker.leave()
-
-
-def _log_to_stderr(**_: Any) -> None:
-    """Log to standard error in lines of time, level, logger and message."""
-    formatter = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
-    formatter.converter = time.gmtime
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(formatter)
-    root = logging.getLogger()
-    root.addHandler(handler)
-    root.setLevel(logging.INFO)
-    logging.getLogger("celery.app.trace").setLevel(logging.WARNING)  # "succeeded in 3s: None" tells nothing of the job

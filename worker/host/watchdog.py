@@ -6,13 +6,13 @@ sign is that messages wait in the queue while the worker is idle.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 
 from app.core.errors import UnavailableError
+from app.core.telemetry.logs import get_logger
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 
 class Watchdog:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import sys
@@ -18,6 +17,7 @@ from app.core.jobs.waiting import WaitingJobs
 from app.core.launch import die_with_parent
 from app.core.outbox import Outbox
 from app.core.settings import Settings
+from app.core.telemetry.logs import get_logger
 from app.core.workers import WorkerFacts, Workers
 from worker.host.gpu_lock import VISIBLE, LockedGpu, lock_gpu
 from worker.host.machine import gpus, memory_bytes, versions
@@ -30,7 +30,7 @@ from worker.maintain.retention import Retention
 from worker.run.supervisor import RunningWorker, Supervisor
 from worker.state import open_states
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 RETENTION_SECONDS = 60.0
 STUCK_SECONDS = 60.0
@@ -99,6 +99,7 @@ class Worker:
         ]
         for periodic in self._periodic:
             periodic.start()
+        log.info("worker starts", worker=self.worker_id, queues=self.facts.queues, gpus=self.facts.gpus)
 
     def leave(self) -> None:
         """End maintenance and remove this worker from the list of workers. It must hold no job any more."""

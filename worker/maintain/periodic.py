@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections.abc import Callable, Mapping
 
 from app.core.db.engine import TRANSIENT
 from app.core.errors import UnavailableError
+from app.core.telemetry.logs import get_logger
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 Step = Callable[[], object]
 
@@ -58,9 +58,9 @@ class PeriodicSteps:
                 try:
                     step()
                 except (*TRANSIENT, UnavailableError) as error:  # an outage of a server, which every step would log
-                    log.warning("step %r: %s; it is tried again in the next round", name, _outage(error))
+                    log.warning("a step waits for the next round", step=name, cause=_outage(error))
                 except Exception:  # the other steps must go on, whatever it is
-                    log.exception("step %r failed; it is tried again in the next round", name)
+                    log.exception("a step has failed; it is tried again in the next round", step=name)
 
     def _run(self) -> None:
         while not self._ended.is_set():

@@ -6,17 +6,16 @@ safe to repeat.
 
 from __future__ import annotations
 
-import logging
-
 from app.core.jobs import Job, JobFolder, JobLogs, Lifecycle
 from app.core.outbox import Outbox
 from app.core.settings import Settings
 from app.core.states import Status
+from app.core.telemetry.logs import get_logger
 from worker.host.presence import Presence
 from worker.maintain.periodic import Step
 from worker.run.job_log import JobLog
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 
 class Reaper:
@@ -56,7 +55,7 @@ class Reaper:
         status = self._lifecycle.recover(job, self._settings.max_lost_attempts, holder=holder)
         if status is None:
             return
-        log.warning("job %s: attempt %d lost its worker %s; the job is now %s", job.id, job.attempt, job.worker, status)
+        log.warning("an attempt has lost its worker", status=status.value, worker=job.worker, **job.log_context)
         outcome = "the job is queued again" if status is Status.QUEUED else f"the job is {status}"
         JobLog(self._logs, JobFolder.of(self._settings.jobs_dir, job.id), job.attempt).send()  # if it ran here
         self._logs.add(job.id, f"attempt {job.attempt} lost its worker; {outcome}")

@@ -21,13 +21,16 @@ class ChildProcess:
     The group is killed before its first process is waited for: until then no other process can have the same id.
     """
 
-    def __init__(self, command: Sequence[str], environment: dict[str, str], output: Path) -> None:
+    def __init__(
+        self, command: Sequence[str], environment: dict[str, str], output: Path, inherited: Sequence[int] = ()
+    ) -> None:
         """Start the command in a session of its own.
 
         Args:
             command: program and arguments.
             environment: all of its environment variables.
             output: file to which standard output and standard error are appended.
+            inherited: further file descriptors that it gets, under the same numbers.
 
         Raises:
             OSError: the command cannot be started.
@@ -41,6 +44,7 @@ class ChildProcess:
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 env=environment,
+                pass_fds=inherited,
                 start_new_session=True,
             )
         self._descriptor = os.pidfd_open(self._process.pid)

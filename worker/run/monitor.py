@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import dataclass
 from enum import Enum
 
 from app.core.db.engine import TRANSIENT
 from app.core.jobs import Job, Lifecycle
+from app.core.telemetry.logs import get_logger
 from worker.host.stop_signal import StopSignal
 from worker.run.child_process import ChildProcess
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 
 class StopReason(Enum):
@@ -105,7 +105,7 @@ class RunnerMonitor:
         try:
             cancel = self._cancel_requested()
         except TRANSIENT as error:
-            log.warning("job %s: the database does not answer (%s)", self._job.id, type(error).__name__)
+            log.warning("the database does not answer", error=type(error).__name__)
             return StopReason.NOT_HELD if time.monotonic() >= self.lease_end else None
         if cancel is None:
             return StopReason.NOT_HELD

@@ -13,10 +13,13 @@ from app.core.blobs.references import BlobCheck, store_with_row
 from app.core.db.engine import TRANSIENT
 from app.core.errors import UnavailableError
 from app.core.jobs import Job, PointRow
+from app.core.telemetry.logs import get_logger
 from cnet.results.baseline import score_text
 from cnet.results.points import BaselineResult, Point
 from worker.run.job_log import JobLog
 from worker.run.reporter import JobReporter, StopFlag, retry_until_available
+
+log = get_logger(__name__)
 
 _LOG_SECONDS = 0.5  # between two transactions with lines of the log
 
@@ -43,6 +46,7 @@ class JobObserver:
         if name != self._phase:
             self._phase = name
             self._job_log.write(f"phase {name}")
+            log.info("phase begins", phase=name)
             self._reporter.flush_with_next()  # it may be long before the phase reports anything else
             self._reporter.add_event("phase", name, phase=name)
 

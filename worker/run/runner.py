@@ -2,7 +2,7 @@
 
 It loads the inputs, calls the pipeline, and records success or failure. Memory and GPU are released when the process
 ends. The exit code tells the supervisor what was recorded (``worker.run.exit_codes``). The output of the process goes
-to the job's log.
+to the job's log, which users read; what it logs for whoever runs the service goes to the log of its worker.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from app.core.jobs import End, Job, JobFolder, JobLogs, JobPoints, Lifecycle, Tr
 from app.core.launch import die_with_parent
 from app.core.settings import Settings
 from app.core.states import Status
+from app.core.telemetry.logs import configure_logs, get_logger
+from app.core.telemetry.origin import replaced_context
 from cnet.errors import StoppedError
 from cnet.pipeline import Outcome, run
 from cnet.spec import JobSpec
@@ -35,6 +37,8 @@ from worker.run.observer import JobObserver
 from worker.run.reporter import FencedError, JobReporter, StopFlag, retry_until_available
 from worker.run.study_trainings import StudyTrainings
 from worker.state import open_states
+
+log = get_logger("worker.run.runner")  # this module is the main one of its process
 
 
 class Runner:
@@ -66,10 +70,12 @@ class Runner:
 
         """
         _log_warnings_to(self._job_log)
+        log.info("runner starts")
         try:
             end = self._run_pipeline()
             retry_until_available(self._job_log.send, self._stop)  # who sees the end finds all of the log
             self._reporter.finish(end)
+            log.info("job ends", status=end.status.value, code=end.code)
             with suppress(UnavailableError):  # retention tries again
                 self._states.delete(self._job.id)
         except StoppedError:
@@ -85,8 +91,9 @@ class Runner:
             outcome = self._work()
         except StoppedError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the job has failed and the user is told
+        except Exception as error:
             end = failure_of(error)
+            log.warning("job fails", code=end.code, exc_info=error if end.code == "internal_error" else None)
             if end.code == "internal_error" or error.__cause__ is not None:
                 self._job_log.write(traceback_text(error))
             self._job_log.write(f"failed ({end.code}): {end.detail}")
@@ -165,7 +172,8 @@ def run_attempt(
             return exit_codes.FENCED
         if job.program_id is not None and confine is not None:
             confine(settings.program_memory_bytes)
-        return Runner(settings, database, job, stop).run()
+        with replaced_context(job.log_context):
+            return Runner(settings, database, job, stop).run()
     except StoppedError:
         return exit_codes.STOPPED
     finally:
@@ -176,9 +184,11 @@ def main(arguments: Sequence[str]) -> int:
     """Run the attempt that the command line names, and die with the supervisor."""
     job_id, attempt, parent = arguments
     die_with_parent(int(parent))
+    settings = Settings()
+    configure_logs(settings)
     stop = StopFlag()
     signal.signal(signal.SIGTERM, lambda _number, _frame: stop.set())
-    return run_attempt(Settings(), job_id, int(attempt), stop, confine_process)
+    return run_attempt(settings, job_id, int(attempt), stop, confine_process)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ from app.core.jobs import End, Job, JobFolder, JobLogs, Lifecycle
 from app.core.jobs.waiting import Offer
 from app.core.settings import Settings
 from app.core.states import Status
+from app.core.telemetry.logs import get_logger
+from app.core.telemetry.origin import replaced_context
 from worker.host.stop_signal import StopSignal
 from worker.run import exit_codes
 from worker.run.child_process import ChildProcess, describe_exit
@@ -29,7 +31,7 @@ from worker.run.confinement import CRASHES
 from worker.run.job_log import JobLog
 from worker.run.monitor import RunLimits, RunnerMonitor, StopReason
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 Result = TypeVar("Result")
 Command = Callable[[Job], Sequence[str]]
@@ -101,16 +103,23 @@ class Supervisor:
         worker, lease = self._worker, self._settings.lease_seconds
         job = _retry_until(lambda: self._lifecycle.claim_next(worker.id, worker.offer, lease, queue), give_up)
         if job is None:
-            log.debug("a message arrived, but no job waits that this worker can run")
+            log.debug("no job waits that this worker can run")
             return
+        with replaced_context(job.log_context):
+            self._run_attempt(job, give_up)
+
+    def _run_attempt(self, job: Job, give_up: float) -> None:
+        """Run a claimed job. ``give_up``: until when what cannot be recorded is tried again."""
         folder = JobFolder.of(self._settings.jobs_dir, job.id)
         job_log = JobLog(self._logs, folder, job.attempt)
-        log.info("job %s: attempt %d starts", job.id, job.attempt)
+        log.info("attempt starts", worker=self._worker.id)
         try:
-            job_log.write(f"attempt {job.attempt} starts on worker {worker.id}")
-            child = ChildProcess(self._command(job), self._environment(), job_log.path)
+            job_log.write(f"attempt {job.attempt} starts on worker {self._worker.id}")
+            with _duplicated(self._settings.log_descriptor) as log_descriptor:
+                environment = self._environment(log_descriptor)
+                child = ChildProcess(self._command(job), environment, job_log.path, [log_descriptor])
         except OSError:
-            log.exception("job %s: the runner cannot be started", job.id)
+            log.exception("the runner cannot be started")
             self._send(job_log, give_up)
             self._record_end(job, None, exit_codes.RECORDED, give_up)
             return
@@ -128,7 +137,7 @@ class Supervisor:
         settings = self._settings
         return RunLimits(left, settings.lease_seconds, settings.stop_grace_seconds, self._check_seconds)
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, log_descriptor: int) -> dict[str, str]:
         threads = str(self._settings.job_threads)
         return {
             **self._settings.environment(),
@@ -138,25 +147,26 @@ class Supervisor:
             "OMP_WAIT_POLICY": "PASSIVE",  # waiting threads sleep, since other processes need the cores
             "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # the same matrix products in every run; CUDA reads it when it starts
             "PYTHONUNBUFFERED": "1",
+            "CNET_LOG_DESCRIPTOR": str(log_descriptor),
         }
 
     def _log_end(self, job_log: JobLog, job: Job, reason: StopReason | None, code: int) -> None:
         if reason is StopReason.NOT_HELD or (reason is None and code in (exit_codes.RECORDED, exit_codes.FENCED)):
-            log.info("job %s: attempt %d has ended", job.id, job.attempt)
+            log.info("attempt ends")
             return
         text = f"attempt {job.attempt} was stopped: {reason.value}" if reason else f"the runner {describe_exit(code)}"
-        log.log(logging.INFO if reason else logging.WARNING, "job %s: %s", job.id, text)
+        log.log(logging.INFO if reason else logging.WARNING, "attempt ends", cause=text)
         try:
             job_log.write(text)
         except OSError:
-            log.exception("job %s: its log cannot be written", job.id)
+            log.exception("the log of the job cannot be written")
 
     def _send(self, job_log: JobLog, until: float) -> None:
         """Send the end of the log, before the end of the attempt is recorded and somebody looks for it."""
         try:
             _retry_until(job_log.send, until)
         except OSError:
-            log.exception("the log %s cannot be read", job_log.path)
+            log.exception("the log of the job cannot be read")
 
     def _record_end(self, job: Job, reason: StopReason | None, code: int, until: float) -> None:
         """Record how the attempt ended, unless that is recorded already or the lease was lost."""
@@ -164,7 +174,7 @@ class Supervisor:
             return
         status = _retry_until(lambda: self._record(job, reason, code), until)
         if status is not None:
-            log.info("job %s: %s", job.id, status)
+            log.info("job has a new status", status=status.value)
 
     def _record(self, job: Job, reason: StopReason | None, code: int) -> Status | None:
         held = self._lifecycle.get_held(job.id, job.attempt)
@@ -217,10 +227,20 @@ def _retry_until(action: Callable[[], Result | None], until: float) -> Result | 
         try:
             return action()
         except TRANSIENT as error:
-            log.warning("the database does not answer (%s)", type(error).__name__)
+            log.warning("the database does not answer", error=type(error).__name__)
             if time.monotonic() >= until:
                 return None
             time.sleep(_RETRY_SECONDS)
+
+
+@contextmanager
+def _duplicated(descriptor: int) -> Iterator[int]:
+    """Another descriptor of the same file. The runner's standard error is the job's log, not the worker's."""
+    copy = os.dup(descriptor)
+    try:
+        yield copy
+    finally:
+        os.close(copy)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import io
 import json
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,11 +20,12 @@ from pathlib import Path
 
 from app.core.blobs.bucket import S3Bucket
 from app.core.errors import NotFoundError, ServiceError
+from app.core.telemetry.logs import get_logger
 from cnet.errors import StoppedError
 from cnet.files import atomic_write, file_sha256
 from worker.state.folder_moment import FolderMoment, files_of
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 _ROOT = "jobs"
 _MANIFEST = "manifest"
@@ -106,7 +106,9 @@ class BucketStates:
             for file in files:
                 self._fetch_file(file, folder / file.path)
         except (NotFoundError, ValueError) as error:
-            log.error("job %s: its saved state cannot be used (%s); it starts again", job_id, error)  # noqa: TRY400
+            log.error(  # noqa: TRY400 - the cause is one of two, and no defect
+                "the saved state of a job cannot be used; it starts again", job_id=job_id, cause=str(error)
+            )
             for path in files_of(folder):
                 (folder / path).unlink()
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import secrets
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bind_contextvars
 
 from app.api.http.problems import fault_response, known_problem
+from app.core.telemetry.logs import get_logger
+from app.core.telemetry.origin import REQUEST_ID
 
-logger = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 _API_POLICY = "default-src 'none'; frame-ancestors 'none'"  # what the API sends is no page
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -31,6 +33,7 @@ class RequestContext:
             return
         request_id = _request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
+        bind_contextvars(**{REQUEST_ID: request_id})
         started = False
 
         async def send_with_id(message: Message) -> None:
@@ -47,9 +50,7 @@ class RequestContext:
         try:
             await self._app(scope, receive, send_with_id)
         except ClientDisconnect:
-            logger.info(
-                "%s %s: the client closed the connection (request %s)", scope["method"], scope["path"], request_id
-            )
+            log.info("the client closed the connection")
         except Exception as error:
             if started:  # too late for a problem: the connection is closed, so the client sees that bytes are missing
                 raise
@@ -60,10 +61,7 @@ def _answer(request: Request, error: Exception) -> ASGIApp:
     known = known_problem(request, error)
     if known is not None:
         return known
-    request_id = request.state.request_id
-    logger.error(
-        "%s %s: an unexpected error (request %s)", request.method, request.url.path, request_id, exc_info=error
-    )
+    log.error("an unexpected error", exc_info=error)
     return fault_response(request)
 
 

@@ -7,10 +7,10 @@ a job are read and encoded once for all who follow it.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import Context
 
 from fastapi.sse import format_sse_event
 from pydantic_core import to_json
@@ -19,8 +19,9 @@ from starlette.concurrency import run_in_threadpool
 
 from app.api.jobs.schemas import event_data
 from app.core.jobs import Event, JobChange, JobChanges, JobHead
+from app.core.telemetry.logs import get_logger
 
-logger = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 _POLL_SECONDS = 0.25
 _KEPT_EVENTS = 256  # of each job: what all followers that keep up have seen
@@ -87,7 +88,7 @@ class JobFeed:
         job = self._followed.setdefault(job_id, FollowedJob())
         job.followers += 1
         if self._reading is None or self._reading.done():
-            self._reading = asyncio.create_task(self._read())
+            self._reading = asyncio.create_task(self._read(), context=Context())  # it is no part of this request
         try:
             yield job
         finally:
@@ -101,7 +102,7 @@ class JobFeed:
             try:
                 changes = await run_in_threadpool(self._changes.since, known)
             except SQLAlchemyError:
-                logger.warning("followed jobs: the database does not answer; the next attempt is in a moment")
+                log.warning("followed jobs: the database does not answer; the next attempt is in a moment")
             else:
                 self._update(known, changes)
             await asyncio.sleep(_POLL_SECONDS)

@@ -23,6 +23,9 @@ from app.core.jobs import Job, NewJob
 from app.core.jobs.store import JobFilter
 from app.core.jobs.waiting import position_of
 from app.core.ownership import OwnerFilter
+from app.core.telemetry.logs import get_logger
+
+logger = get_logger(__name__)
 
 _ID = re.compile(ID_PATTERN)
 
@@ -52,7 +55,8 @@ def submit(backend: Backend, document: Any, principal: Principal, also: WithinTr
         views.append(_view(backend, made, position_of(connection, made)))
         also(connection, views[0])
 
-    backend.jobs.create(new_job(backend, checked, principal.owner), store_answer)
+    made = backend.jobs.create(new_job(backend, checked, principal.owner), store_answer)
+    logger.info("job queued", job_id=made.id, queue=made.queue)
     return views[0]
 
 

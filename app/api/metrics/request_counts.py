@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
 from app.api.metrics.exposition import Family, Sample
-
-_OTHER = "other"  # paths without a route: one label for all, so that clients cannot make new ones
 
 
 class RequestCounts:
@@ -45,38 +40,3 @@ class RequestCounts:
             Family("cnet_requests_total", "counter", "Requests that this process has answered.", counts),
             Family("cnet_request_seconds", "summary", "Time until an answer of this process was sent.", times),
         ]
-
-
-class CountRequests:
-    """ASGI middleware that counts answers."""
-
-    def __init__(self, app: ASGIApp, counts: RequestCounts) -> None:
-        self._app = app
-        self._counts = counts
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one ASGI connection."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        began, status = time.monotonic(), 499  # the client has gone before the answer began
-
-        async def send_and_note(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, send_and_note)
-        finally:
-            self._counts.add(_method(scope), _route(scope), status, time.monotonic() - began)
-
-
-def _route(scope: Scope) -> str:
-    return getattr(scope.get("route"), "path", None) or _OTHER
-
-
-def _method(scope: Scope) -> str:
-    known = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-    return scope["method"] if scope["method"] in known else _OTHER

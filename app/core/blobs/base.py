@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -12,8 +11,9 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from app.core.errors import DamagedBlobError, NotFoundError
+from app.core.telemetry.logs import get_logger
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -111,7 +111,7 @@ def damaged(digest: str, found: str) -> DamagedBlobError:
         digest: of the blob.
         found: the SHA-256 of what is there in its place, or why there is nothing.
     """
-    log.error("blob %s: its content is damaged, there is %s", digest, found)
+    log.error("the content of a blob is damaged", blob=digest, found=found)
     return DamagedBlobError("stored file: its bytes are damaged. Upload it again, or run the job that made it again.")
 
 

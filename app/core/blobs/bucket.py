@@ -9,7 +9,6 @@ A process that was forked cannot use a bucket that its parent has used.
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -27,11 +26,12 @@ from obstore.store import S3Store
 from app.core.blobs.base import STORE_SILENT, not_found
 from app.core.errors import ServiceError, StorageFullError, UnavailableError
 from app.core.settings import Settings
+from app.core.telemetry.logs import get_logger
 
 if TYPE_CHECKING:
     from obstore.store import S3Config
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 PART_BYTES = 8 * 2**20
 """Size of the ranges in which an object is read, and the least size of the parts in which it is written."""
@@ -178,7 +178,7 @@ def _translated(error: BaseError | FileNotFoundError) -> ServiceError:
     said = str(error).partition("\n")[0]
     if isinstance(error, FileNotFoundError) and "NoSuchBucket" not in said:
         return not_found()
-    log.warning("blob store: %s", said)
+    log.warning("the blob store refused a request", said=said)
     if any(word in said for word in _FULL):
         return StorageFullError("the server's store: no space is left in it. Free some space, then try again.")
     if "NoSuchBucket" in said:

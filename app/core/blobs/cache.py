@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,9 +17,10 @@ from typing import BinaryIO
 
 from app.core.blobs.base import damaged
 from app.core.errors import StorageFullError
+from app.core.telemetry.logs import get_logger
 from cnet.files import disk_full_detail, file_sha256, is_disk_full, move_into_place
 
-log = logging.getLogger(__name__)
+log = get_logger(__name__)
 
 Fetch = Callable[[BinaryIO], None]
 """Writes the content of a blob to a file."""
@@ -60,7 +60,7 @@ class FileCache:
             if file_sha256(file) == path.name:
                 os.utime(path)
                 return file
-            log.warning("cache: the copy of blob %s is damaged; it is fetched again", path.name)
+            log.warning("the copy of a blob in the cache is damaged; it is fetched again", blob=path.name)
             path.unlink(missing_ok=True)
             file.close()
         while file is None or file.closed:

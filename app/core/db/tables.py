@@ -147,6 +147,7 @@ jobs = Table(
     Column("queue", String(40), nullable=False, default="cpu", server_default=text("'cpu'")),
     Column("memory", BigInteger, nullable=False, default=0, server_default=text("0")),  # bytes that it needs
     Column("turn", BigInteger, nullable=False, default=0, server_default=text("0")),  # see app.core.jobs.waiting
+    Column("origin", JSON),  # see app.core.telemetry.origin; null: of an earlier release
     Index(None, "owner", "id"),
     Index(None, "status", "queue", "turn", "id", "deleted_at"),
     Index(None, "study_id", "study_index"),

@@ -71,12 +71,18 @@ class Job:
     queue: str
     memory: int  # bytes that its worker must have
     turn: int  # place in its queue, see app.core.jobs.waiting
+    origin: dict[str, str] | None  # the request that submitted it, see app.core.telemetry.origin
 
     @classmethod
     def from_row(cls, row: RowMapping) -> Job:
         """A job from a row of ``jobs``."""
         values = {name: row[name] for name in _COLUMNS}
         return cls(**{**values, "status": Status(values["status"])})
+
+    @property
+    def log_context(self) -> dict[str, Any]:
+        """What each line of the log says of an attempt of this job."""
+        return {"job_id": self.id, "attempt": self.attempt, "owner": self.owner, **(self.origin or {})}
 
 
 _COLUMNS = tuple(field.name for field in fields(Job))

@@ -18,6 +18,7 @@ from app.core.jobs.job import Job, NewJob
 from app.core.jobs.places import Places
 from app.core.ownership import OwnerFilter
 from app.core.states import ACTIVE, Status
+from app.core.telemetry.origin import current_origin
 
 # Made once, since making it takes longer than running it.
 _LOOK_UP_ANY = select(jobs).where(jobs.c.id == bindparam("job_id"), jobs.c.deleted_at.is_(None))
@@ -72,6 +73,7 @@ class Jobs:
             "queued_at": now,
             "expires_at": now + self._retention if self._retention else None,
             "event_seq": 1,
+            "origin": current_origin(),
         }
         turns = _turns(connection, new)
         rows = [

@@ -23,6 +23,7 @@ from app.core.blobs import BlobStore, MemoryBlobs, open_blobs
 from app.core.errors import ServiceError
 from app.core.settings import Settings
 from cnet.files import CHUNK_BYTES
+from tests.log_lines import record_lines
 from tests.s3 import S3Server
 from tests.unit.app.api.http.test_problems import check_problem
 
@@ -76,7 +77,7 @@ def test_damaged_content_is_a_problem(header: dict[str, str], caplog: pytest.Log
     with caplog.at_level(logging.ERROR):
         problem = check_problem(_client(blobs, digest).get("/blob", headers=header), 500, "damaged")
 
-    assert digest in caplog.text
+    assert [line["blob"] for line in record_lines(caplog.records)] == [digest]
     assert digest not in problem["detail"]
 
 
@@ -89,7 +90,7 @@ def test_large_damaged_content_is_never_complete(caplog: pytest.LogCaptureFixtur
 
     with caplog.at_level(logging.ERROR), pytest.raises(RuntimeError, match="already started"):
         client.get("/blob")
-    assert digest in caplog.text
+    assert [line["blob"] for line in record_lines(caplog.records)] == [digest]
     check_problem(client.get("/blob"), 500, "damaged")
 
     blobs.replace(digest, LARGE)  # restored from a backup
@@ -100,7 +101,7 @@ def test_a_missing_blob_is_a_problem(caplog: pytest.LogCaptureFixture) -> None:
     """A row refers to it, so this is damage and no wrong id."""
     with caplog.at_level(logging.ERROR):
         check_problem(_client(MemoryBlobs(), "0" * 64).get("/blob"), 500, "damaged")
-    assert "0" * 64 in caplog.text
+    assert [line["blob"] for line in record_lines(caplog.records)] == ["0" * 64]
 
 
 def test_content_is_compared_once_for_many_ranges() -> None:

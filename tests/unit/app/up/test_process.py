@@ -48,6 +48,14 @@ def test_output_is_written_to_the_log(folder: Path) -> None:
     assert sorted(process.log_tail().splitlines()) == ["one", "two"]
 
 
+def test_the_end_of_a_log_in_json_is_shown_to_people(folder: Path) -> None:
+    """What happened, and the traceback in lines of its own."""
+    process = ServiceProcess(python("raise SystemExit(1)"), folder)
+    process.log.write_text('{"event": "it failed", "exception": "Traceback:\\nKeyError"}\nother\n7\n')
+
+    assert process.log_tail().splitlines() == ["it failed", "Traceback:", "KeyError", "other", "7"]
+
+
 def test_a_dead_process_is_restarted_after_growing_pauses(folder: Path) -> None:
     """The first pause is a quarter of a second, each next one twice as long, at most 30 s."""
     clock = Clock()

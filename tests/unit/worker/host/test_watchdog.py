@@ -28,14 +28,14 @@ class _Worker:
 def test_a_worker_that_takes_no_waiting_messages_exits() -> None:
     """It exits after its grace period, and not earlier."""
     worker = _Worker()
-    worker.queue.send("cpu")
+    worker.queue.send("cpu", [{}])
     assert [worker.look_after(20) for _ in range(4)] == [0, 0, 0, 1]
 
 
 def test_a_busy_worker_stays() -> None:
     """Messages wait because it works; the time starts anew when it is idle."""
     worker = _Worker()
-    worker.queue.send("cpu")
+    worker.queue.send("cpu", [{}])
     worker.look_after(0)
     worker.idle = False
     assert worker.look_after(1000) == 0
@@ -52,6 +52,6 @@ def test_a_worker_without_messages_stays() -> None:
 def test_a_worker_stays_while_the_broker_is_unreachable() -> None:
     """A fresh worker would find it no sooner."""
     worker = _Worker()
-    worker.queue.send("cpu")
+    worker.queue.send("cpu", [{}])
     worker.queue.available = False
     assert [worker.look_after(1000) for _ in range(3)] == [0, 0, 0]

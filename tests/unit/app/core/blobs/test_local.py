@@ -15,6 +15,7 @@ import pytest
 
 from app.core.blobs import LocalBlobs
 from app.core.errors import DamagedBlobError, StorageFullError
+from tests.log_lines import record_lines
 
 DIGEST = hashlib.sha256(b"content").hexdigest()
 
@@ -60,7 +61,7 @@ def test_damaged_content_is_not_lent(blobs: LocalBlobs, caplog: pytest.LogCaptur
     with caplog.at_level(logging.ERROR), pytest.raises(DamagedBlobError) as caught, blobs.lend(DIGEST):
         pass
 
-    assert DIGEST in caplog.text
+    assert [line["blob"] for line in record_lines(caplog.records)] == [DIGEST]
     assert DIGEST not in caught.value.detail
 
 

@@ -1,0 +1,1 @@
+"""What whoever runs the service sees of it: the lines of its log, and what links those of one request."""
