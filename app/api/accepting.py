@@ -112,14 +112,14 @@ def _from_reference(task: _Task, upload: str | None) -> UploadedFile:
         NotFoundError: (``unknown_digest``) the owner stores no such file, or it cannot be read with these options.
     """
     if upload is not None:
-        return _from_file(task, uploads.take(task.backend, upload, task.principal.owner_filter))
+        return _from_file(task, uploads.take(task.backend, upload, task.principal.owner_filter, task.folder))
     sha256, holdings, owner = str(task.options.sha256).lower(), task.backend.holdings, task.principal.owner_filter
     same = task.reader.files.same(owner, sha256, task.options.reading())
     if same is not None:
         return _copy(task, same)
     sent = holdings.upload(owner, sha256)
     if sent is not None:
-        return _from_file(task, uploads.take(task.backend, sent.id, owner))
+        return _from_file(task, uploads.take(task.backend, sent.id, owner, task.folder))
     if holdings.has_blob(owner, sha256):
         with task.backend.blobs.lend(sha256) as path:
             return _from_file(task, Received(path, sha256, path.stat().st_size, None))

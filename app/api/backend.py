@@ -21,7 +21,7 @@ from app.core.outbox import Outbox
 from app.core.queue import JobQueue
 from app.core.settings import Settings
 from app.core.uploaded_files import UploadedFiles
-from app.core.uploads import Holdings, PartialFiles, Uploads
+from app.core.uploads import Holdings, PartialFiles, Uploads, open_partial_files
 from app.core.workers import Workers
 
 _HEAVY_REQUESTS = 2  # uploads read and bundles decoded at once: each needs memory and a processor core
@@ -86,7 +86,7 @@ class Backend:
             datasets=UploadedFiles.datasets(database, retention_days=days),
             programs=UploadedFiles.programs(database, retention_days=days),
             uploads=Uploads(database, settings.upload_expiry_seconds),
-            partial_files=PartialFiles(settings.uploads_dir),
+            partial_files=open_partial_files(settings),
             hashes=RunningHashes(),
             holdings=Holdings(database),
             jobs=Jobs(database, retention_days=days),

@@ -1,4 +1,4 @@
-"""Temporary folders, one for each request that needs files, and the check for free space on the disk."""
+"""Temporary folders, one for each request that needs files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from app.core.errors import StorageFullError
 
 _PREFIX = "request-"
 
@@ -56,18 +54,3 @@ def _locked_folder(root: Path) -> tuple[Path, int]:
         if folder.exists():
             return folder, descriptor
         os.close(descriptor)
-
-
-def require_free_space(root: Path, needed: int, reserve: int) -> None:
-    """Check that ``needed`` more bytes leave at least ``reserve`` bytes free. Raises StorageFullError."""
-    if free_bytes(root) < needed + reserve:
-        raise StorageFullError(
-            f"storage: {needed:,} more bytes would leave less than the {reserve:,} bytes that the server keeps free. "
-            "Delete checkpoints, data sets or jobs that are no longer needed."
-        )
-
-
-def free_bytes(root: Path) -> int:
-    """Free bytes on the file system of ``root``, which need not exist yet."""
-    existing = next(folder for folder in (root, *root.parents) if folder.exists())
-    return shutil.disk_usage(existing).free

@@ -177,7 +177,7 @@ class Settings(BaseSettings):
 
     @property
     def uploads_dir(self) -> Path:
-        """Folder with the bytes of resumable uploads."""
+        """Folder with the bytes of resumable uploads, unless they are in S3."""
         return self.data_dir.absolute() / "uploads"
 
     @property

@@ -103,6 +103,7 @@ def test_the_log_is_json_and_shows_no_key(running: Service, server: ApiServer) -
     assert "celery.worker.consumer.connection" in {line["logger"] for line in json_lines(running.worker_log())}
     assert secret not in api
     assert "hidden" not in api
+    assert "\\u001b" not in api
     assert "/livez" not in api
 
 

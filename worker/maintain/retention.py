@@ -24,7 +24,7 @@ from app.core.idempotency import IdempotencyKeys
 from app.core.jobs import JobFolder, JobLogs, Lifecycle, Trainings
 from app.core.settings import Settings
 from app.core.states import ACTIVE, FINAL
-from app.core.uploads import PartialFiles, Uploads, sweep_uploads
+from app.core.uploads import Uploads, open_partial_files, sweep_uploads
 from worker.run.job_log import JobLog
 from worker.state import JobStates
 
@@ -90,8 +90,8 @@ class Retention:
             connection.execute(_expire(studies).where(studies.c.expires_at <= now, ~going_on).values(deleted_at=now))
 
     def remove_uploads(self) -> None:
-        """Expire uploads that got no bytes for a long time, and remove the files of those that are gone."""
-        sweep_uploads(Uploads(self._database, 0.0, self._clock), PartialFiles(self._settings.uploads_dir))
+        """Expire uploads that got no bytes for a long time, and remove the bytes of those that are gone."""
+        sweep_uploads(Uploads(self._database, 0.0, self._clock), open_partial_files(self._settings))
 
     def remove_jobs(self) -> None:
         """Remove everything of deleted jobs except their rows; running ones are cancelled first."""

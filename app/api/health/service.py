@@ -9,8 +9,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.api.backend import Backend
 from app.api.http.problems import known_error
-from app.api.request_folder import free_bytes
 from app.core.db import migrate
+from app.core.disk import free_bytes
 from app.core.errors import ServiceError, StorageFullError
 
 

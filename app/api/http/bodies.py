@@ -17,9 +17,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 
 from app.api.http.errors import BodyTimeoutError, MediaTypeError
-from app.api.http.hashed_writer import HashedWriter, write_all
+from app.api.http.hashed_writer import HashedWriter
 from app.api.http.multipart import FilePart
-from app.api.request_folder import require_free_space
+from app.core.disk import require_free_space, write_all
 from app.core.errors import BadRequestError, TooLargeError
 from app.core.settings import Settings
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -12,7 +11,7 @@ BLOCK_BYTES = 2**20
 SYNC_BYTES = 64 * 2**20
 """So many new bytes are made durable at once, in the background."""
 
-_MOST_CHUNKS = 1000  # POSIX allows 1024 in one call
+_MOST_CHUNKS = 1000  # that are passed on at once, however few bytes they have
 
 
 class Hash(Protocol):
@@ -94,14 +93,3 @@ class HashedWriter:
             for each in self._hashes:
                 each.update(chunk)
         return sum(len(chunk) for chunk in chunks)
-
-
-def write_all(descriptor: int, chunks: Sequence[bytes]) -> None:
-    """Write chunks to a file, all of them. Raises OSError."""
-    for start in range(0, len(chunks), _MOST_CHUNKS):
-        part = chunks[start : start + _MOST_CHUNKS]
-        written, size = os.writev(descriptor, part), sum(len(chunk) for chunk in part)
-        if written < size:
-            rest = memoryview(b"".join(part))[written:]
-            while rest:
-                rest = rest[os.write(descriptor, rest) :]

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from app.api.http.errors import UnprocessableError
-from app.api.request_folder import request_folder, require_free_space
+from app.api.request_folder import request_folder
 from app.core.blobs import BlobStore
+from app.core.disk import require_free_space
 from cnet.bundle import Bundle, open_bundle
 from cnet.bundle.unpack import unpack, unpack_formats
 from cnet.errors import CnetError

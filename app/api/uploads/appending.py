@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import hmac
 import time
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -16,8 +15,7 @@ from starlette.requests import Request
 
 from app.api.http.bodies import body_chunks
 from app.api.http.errors import ChecksumError
-from app.api.http.hashed_writer import SYNC_BYTES, HashedWriter, write_all
-from app.api.request_folder import require_free_space
+from app.api.http.hashed_writer import SYNC_BYTES, HashedWriter
 from app.api.running_hashes import RunningHashes
 from app.api.uploads.headers import Checksum
 from app.core.errors import ConflictError, ServiceError, TooLargeError
@@ -41,7 +39,7 @@ class Append:
         uploads: the rows.
         hashes: the hashes of unfinished uploads.
         upload: the upload as it is now, with the name of this writer.
-        file: the upload's file, open behind its last byte.
+        file: takes its bytes.
         checksum: of the request's bytes.
     """
 
@@ -64,7 +62,9 @@ class Append:
         self._partial = checksum.start() if checksum else None
         self._whole = hashes.of(upload.id, upload.received_bytes)
         known = [each for each in (self._whole, self._partial) if each is not None]
-        self._blocks = HashedWriter(self._write, known)
+        self._blocks = HashedWriter(file.write, known)
+        self._counted = upload.received_bytes  # bytes that the row counts
+        self._parts = 0  # that the row knows
         self._verified = checksum is None
         self._fed = self._saved = 0
         self._saved_at = self._looked_at = time.monotonic()
@@ -114,10 +114,6 @@ class Append:
         await self._blocks.flush()
         self._verify()
 
-    def _write(self, chunks: Sequence[bytes]) -> None:
-        require_free_space(self._settings.uploads_dir, sum(map(len, chunks)), self._settings.min_free_bytes)
-        write_all(self._file.descriptor, chunks)
-
     def _verify(self) -> None:
         if self._checksum is None or self._partial is None:
             return
@@ -150,24 +146,32 @@ class Append:
 
     def _save(self, received: int) -> bool:
         self._file.sync()
-        return self._uploads.advance(self._upload.id, self._writer, received)
+        new = self._file.parts_before(received)[self._parts :]
+        if not self._uploads.advance(self._upload.id, self._writer, received, new):
+            return False
+        self._counted = received
+        self._parts += len(new)
+        return True
 
     def _is_wanted(self, _: int) -> bool:
         return self._uploads.is_wanted(self._upload.id, self._writer)
 
     def _end(self) -> bool:
         """Make everything durable, and end this writer. False where it was replaced."""
-        received = self._upload.received_bytes
+        received = self._counted
         try:
             if self.received > received:
                 self._file.sync()
                 received = self.received
         finally:
+            new = self._file.parts_before(received)[self._parts :]
             self._file.close()
             complete = received == self._upload.size_bytes and self._whole is not None
             digest = self._whole.hexdigest() if complete and self._whole else None
-            stored = self._uploads.end(self._upload.id, self._writer, received, digest)
-        if stored and self._whole is not None and received > self._upload.received_bytes:
+            stored = self._uploads.end(self._upload.id, self._writer, received, digest, new)
+        with contextlib.suppress(ServiceError):  # they are deleted with the upload at the latest
+            self._file.discard_from(received if stored else self._counted)
+        if stored and self._whole is not None and self._upload.received_bytes < received == self.received:
             self._hashes.keep(self._upload.id, received, self._whole)
         return stored
 

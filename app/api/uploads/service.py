@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
@@ -19,13 +20,14 @@ from app.api.backend import Backend
 from app.api.http.bodies import Received
 from app.api.http.errors import LockedError
 from app.api.http.pagination import ID_PATTERN
-from app.api.request_folder import require_free_space
 from app.api.uploads.appending import SAVE_SECONDS, Append
 from app.api.uploads.headers import Checksum, Metadata
 from app.core.clock import utc_now
+from app.core.disk import require_free_space
 from app.core.errors import ConflictError, GoneError, NotFoundError, TooLargeError
 from app.core.ownership import OwnerFilter
 from app.core.uploads import NewUpload, PartialFile, Quota, Upload
+from app.core.uploads.partial_files import lost_bytes
 from cnet.files import file_sha256
 
 _ID = re.compile(ID_PATTERN)
@@ -59,7 +61,7 @@ def create(backend: Backend, owner: str, size: int, metadata: Metadata, also: Al
             f"Upload-Length: {size} bytes are more than the {most} that the server accepts. "
             "Send a smaller file, or ask whoever runs the server for a higher limit."
         )
-    require_free_space(settings.data_dir, size, settings.min_free_bytes)
+    backend.partial_files.require_space(size)
     new = NewUpload(owner, metadata.filename, metadata.purpose, metadata.text, size)
     return backend.uploads.create(new, Quota(settings.max_owner_bytes, settings.max_open_uploads), also)
 
@@ -124,12 +126,20 @@ def delete(backend: Backend, upload_id: str, owner: OwnerFilter) -> None:
     backend.hashes.forget(found.id)
 
 
-def take(backend: Backend, upload_id: str, owner: OwnerFilter) -> Received:
+def take(backend: Backend, upload_id: str, owner: OwnerFilter, folder: Path) -> Received:
     """The file of a complete upload, for reading only. It is hashed here unless that was done while it arrived.
+
+    Args:
+        backend: where it is stored.
+        upload_id: the upload.
+        owner: who sent the request.
+        folder: for a copy, where the bytes are not on this machine.
 
     Raises:
         ConflictError: (``upload_incomplete``) bytes are missing.
-        NotFoundError, GoneError: see ``get``.
+        NotFoundError: see ``get``.
+        GoneError: see ``get``, or the bytes have been lost or damaged.
+        StorageFullError: there is no space for the copy.
     """
     found = get(backend, upload_id, owner)
     if not found.complete:
@@ -137,13 +147,19 @@ def take(backend: Backend, upload_id: str, owner: OwnerFilter) -> Received:
             f"upload {upload_id}: {found.received_bytes} of {found.size_bytes} bytes have arrived. Send the others.",
             code="upload_incomplete",
         )
-    path = backend.partial_files.path(found.id)
     if found.size_bytes == 0:
-        return Received(path, hashlib.sha256().hexdigest(), 0, found.filename)
-    if found.sha256 is None:
-        found = replace(found, sha256=file_sha256(path))
-        backend.uploads.set_digest(found.id, str(found.sha256))
-    return Received(path, str(found.sha256), found.size_bytes, found.filename)
+        return Received(folder / "upload", hashlib.sha256().hexdigest(), 0, found.filename)
+    parts = backend.uploads.parts(found.id)
+    if parts:
+        require_free_space(folder, found.size_bytes, backend.settings.min_free_bytes)
+    path = backend.partial_files.fetch(found.id, found.size_bytes, parts, folder)
+    sha256 = found.sha256
+    if sha256 is None or parts:
+        sha256 = file_sha256(path)
+        if found.sha256 not in (None, sha256):
+            raise lost_bytes(found.id)
+        backend.uploads.set_digest(found.id, sha256)
+    return Received(path, sha256, found.size_bytes, found.filename)
 
 
 async def _claim(backend: Backend, upload: Upload, offset: int) -> tuple[Upload, PartialFile]:
@@ -164,7 +180,7 @@ async def _claim(backend: Backend, upload: Upload, offset: int) -> tuple[Upload,
             raise _locked(upload)
         await asyncio.sleep(_WAIT_STEP)
     try:
-        file = await run_in_threadpool(backend.partial_files.append, upload.id, offset)
+        file = await run_in_threadpool(backend.partial_files.append, upload.id, offset, writer)
     except BaseException:
         await run_in_threadpool(backend.uploads.end, upload.id, writer, offset)
         raise

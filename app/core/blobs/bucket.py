@@ -77,6 +77,11 @@ class S3Bucket:
         with _translated_errors():
             obstore.put(self._store, key, content, chunk_size=part, max_concurrency=_AT_ONCE)
 
+    def put_bytes(self, key: str, content: bytes) -> None:
+        """Write a small object by one request."""
+        with _translated_errors():
+            obstore.put(self._store, key, content, use_multipart=False)
+
     def read(self, key: str, start: int, stop: int) -> Iterator[bytes]:
         """Yield the bytes from ``start`` to ``stop`` (exclusive) in ranges, each by a request of its own.
 

@@ -107,6 +107,15 @@ uploads = Table(
     Index(None, "owner", "id"),
 )
 
+upload_parts = Table(
+    "upload_parts",
+    metadata,
+    Column("upload_id", ID, ForeignKey("uploads.id"), primary_key=True),
+    Column("start", BigInteger, primary_key=True),  # offset of the first byte
+    Column("stop", BigInteger, nullable=False),
+    Column("name", String(80), nullable=False),  # of the object that has the bytes
+)
+
 jobs = Table(
     "jobs",
     metadata,

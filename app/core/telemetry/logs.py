@@ -76,6 +76,7 @@ def log_formatter(*, as_json: bool, colours: bool = False) -> logging.Formatter:
         foreign_pre_chain=[
             structlog.contextvars.merge_contextvars,
             structlog.stdlib.ExtraAdder(),
+            _without_colours,
             structlog.stdlib.add_log_level,
             structlog.stdlib.add_logger_name,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -86,6 +87,12 @@ def log_formatter(*, as_json: bool, colours: bool = False) -> logging.Formatter:
             _without_secrets(cast(_Renderer, renderer[-1])),
         ],
     )
+
+
+def _without_colours(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """The event without the copy of uvicorn's messages that has codes of a terminal in it."""
+    event.pop("color_message", None)
+    return event
 
 
 _Renderer = Callable[[Any, str, MutableMapping[str, Any]], str]

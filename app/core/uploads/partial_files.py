@@ -1,84 +1,86 @@
-"""The bytes of unfinished uploads: one file for each, in one folder."""
+"""The bytes of unfinished uploads: what every place for them can do."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from app.core.errors import GoneError
-from cnet.files import flush_to_disk
 
 
-class PartialFiles:
-    """The files of uploads, named by their ids. All processes that append to them share the folder."""
+@dataclass(frozen=True)
+class UploadPart:
+    """Bytes of an upload that are stored under a name of their own.
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    Attributes:
+        start: offset of the first byte.
+        stop: offset behind the last byte. Bytes from the start of the next part on do not count.
+        name: under which they are stored.
+    """
 
-    def path(self, upload_id: str) -> Path:
-        """The file of an upload, which is there once its first byte was written."""
-        return self.root / upload_id
-
-    def append(self, upload_id: str, offset: int) -> PartialFile | None:
-        """Open an upload's file to append to its first ``offset`` bytes; what lies behind them is cut off.
-
-        Returns:
-            The open file, or None while another request has it open.
-
-        Raises:
-            GoneError: the file is shorter, so bytes that had arrived are lost.
-            OSError: it cannot be opened.
-        """
-        self.root.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path(upload_id), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _cut(descriptor, upload_id, offset)
-            if offset == 0:
-                flush_to_disk(self.root)  # the name of a new file
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
-        except BaseException:
-            os.close(descriptor)
-            raise
-        return PartialFile(descriptor)
-
-    def delete(self, upload_id: str) -> None:
-        """Delete the file of an upload. No error where there is none."""
-        self.path(upload_id).unlink(missing_ok=True)
-
-    def ids(self) -> Iterator[str]:
-        """The ids of the uploads that have a file."""
-        if self.root.exists():
-            yield from sorted(path.name for path in self.root.iterdir())
+    start: int
+    stop: int
+    name: str
 
 
-class PartialFile:
-    """An upload's file, open and locked for one request. The lock ends with ``close``, or with the process."""
+class PartialFile(Protocol):
+    """An upload to which one request appends. Several threads may use it."""
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    @property
-    def descriptor(self) -> int:
-        """Its file descriptor, at the position where writing goes on."""
-        return self._descriptor
+    def write(self, chunks: Sequence[bytes]) -> None:
+        """Append bytes. They may be lost until the next ``sync``."""
 
     def sync(self) -> None:
-        """Wait until everything that was written is on the disk."""
-        os.fdatasync(self._descriptor)
+        """Wait until everything that was written is stored for certain."""
+
+    def parts_before(self, offset: int) -> Sequence[UploadPart]:
+        """The parts that were stored and begin before an offset. The row of the upload must know them."""
 
     def close(self) -> None:
-        """Close the file and release its lock."""
-        os.close(self._descriptor)
+        """End the appending."""
+
+    def discard_from(self, offset: int) -> None:
+        """Delete the parts that were stored and begin at an offset or behind it: their bytes do not count."""
 
 
-def _cut(descriptor: int, upload_id: str, offset: int) -> None:
-    """Cut a file off behind its first ``offset`` bytes, where writing goes on."""
-    if os.fstat(descriptor).st_size < offset:
-        raise GoneError(f"upload {upload_id}: bytes that had arrived are no longer there. Upload the file again.")
-    os.ftruncate(descriptor, offset)
-    os.lseek(descriptor, offset, os.SEEK_SET)
+class PartialFiles(Protocol):
+    """The bytes of all uploads, by their ids."""
+
+    def append(self, upload_id: str, offset: int, writer: str) -> PartialFile | None:
+        """Begin to append to the first ``offset`` bytes of an upload; what lies behind them no longer counts.
+
+        Returns:
+            What takes the bytes, or None while another request appends to the same file.
+
+        Raises:
+            GoneError: bytes that had arrived are lost.
+            OSError: the file cannot be opened.
+        """
+
+    def fetch(self, upload_id: str, size: int, parts: Sequence[UploadPart], folder: Path) -> Path:
+        """A file with the ``size`` bytes of a complete upload, for reading only.
+
+        Args:
+            upload_id: the upload.
+            size: its size.
+            parts: its parts, as its row knows them, by their start.
+            folder: for a copy; whoever calls removes it.
+
+        Raises:
+            GoneError: bytes that had arrived are lost.
+        """
+
+    def require_space(self, size: int) -> None:
+        """Check that there is space for so many more bytes. Raises StorageFullError."""
+
+    def delete(self, upload_id: str) -> None:
+        """Delete the bytes of an upload. No error where there are none."""
+
+    def ids(self) -> Iterator[str]:
+        """The ids of the uploads of which there are bytes."""
+
+
+def lost_bytes(upload_id: str) -> GoneError:
+    """The error for an upload of which bytes are missing that had arrived."""
+    return GoneError(f"upload {upload_id}: bytes that had arrived are no longer there. Upload the file again.")

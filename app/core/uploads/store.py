@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, func, insert, select, text, true, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, text, true, update
 
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
-from app.core.db.tables import checkpoints, datasets, programs, uploads
+from app.core.db.tables import checkpoints, datasets, programs, upload_parts, uploads
 from app.core.errors import StorageFullError, TooManyError
 from app.core.ids import new_id
 from app.core.ownership import OwnerFilter
+from app.core.uploads.partial_files import UploadPart
 from app.core.uploads.upload import Upload
 
 _LOCK_KEY = 0x75706C64  # "upld", for PostgreSQL's advisory lock
@@ -109,15 +110,15 @@ class Uploads:
         values = {"writer": writer, "interrupted": False, "active_at": now, "expires_at": now + self._expiry}
         return self._change(upload_id, free & self._is_live(), values)
 
-    def advance(self, upload_id: str, writer: str, received: int) -> bool:
-        """Store how many bytes are on the disk.
+    def advance(self, upload_id: str, writer: str, received: int, parts: Sequence[UploadPart] = ()) -> bool:
+        """Store how many bytes have arrived for certain, and the parts that hold the new ones.
 
         Returns:
             Whether the writer may go on. Where it has been replaced, or the upload was deleted, nothing is stored.
         """
         now = self._clock()
         values = {"received_bytes": received, "active_at": now, "expires_at": now + self._expiry}
-        stored = self._change(upload_id, uploads.c.writer == writer, values)
+        stored = self._change(upload_id, uploads.c.writer == writer, values, parts)
         return stored and self.is_wanted(upload_id, writer)
 
     def is_wanted(self, upload_id: str, writer: str) -> bool:
@@ -125,8 +126,15 @@ class Uploads:
         found = self.get(upload_id)
         return found is not None and found.writer == writer and not found.interrupted and found.deleted_at is None
 
-    def end(self, upload_id: str, writer: str, received: int, sha256: str | None = None) -> bool:
-        """Store how many bytes are on the disk, and that the writer has ended. False where it has been replaced."""
+    def end(
+        self,
+        upload_id: str,
+        writer: str,
+        received: int,
+        sha256: str | None = None,
+        parts: Sequence[UploadPart] = (),
+    ) -> bool:
+        """Store what ``advance`` does, and that the writer has ended. False where it has been replaced."""
         now = self._clock()
         values = {
             "received_bytes": received,
@@ -136,7 +144,13 @@ class Uploads:
             "active_at": now,
             "expires_at": now + self._expiry,
         }
-        return self._change(upload_id, uploads.c.writer == writer, values)
+        return self._change(upload_id, uploads.c.writer == writer, values, parts)
+
+    def parts(self, upload_id: str) -> list[UploadPart]:
+        """The parts of an upload, by their start. One that keeps its bytes in a file has none."""
+        query = select(upload_parts).where(upload_parts.c.upload_id == upload_id).order_by(upload_parts.c.start)
+        with self._database.read() as connection:
+            return [UploadPart(row.start, row.stop, row.name) for row in connection.execute(query)]
 
     def interrupt(self, upload_id: str, writer: str) -> None:
         """Ask a writer to end."""
@@ -151,8 +165,10 @@ class Uploads:
         self._change(upload_id, uploads.c.received_bytes == uploads.c.size_bytes, {"sha256": sha256})
 
     def mark_deleted(self, upload_id: str) -> None:
-        """Delete an upload; its file can be deleted then."""
+        """Delete an upload; its bytes can be deleted then."""
         self._change(upload_id, true(), {"deleted_at": self._clock(), "writer": None})
+        with self._database.write() as connection:
+            connection.execute(delete(upload_parts).where(upload_parts.c.upload_id == upload_id))
 
     def expire(self) -> None:
         """Mark the uploads as deleted whose time is up."""
@@ -160,14 +176,24 @@ class Uploads:
         expired = uploads.c.deleted_at.is_(None) & (uploads.c.expires_at <= now)
         with self._database.write() as connection:
             connection.execute(update(uploads).where(expired).values(deleted_at=now, writer=None))
+            gone = select(uploads.c.id).where(uploads.c.deleted_at.is_not(None))
+            connection.execute(delete(upload_parts).where(upload_parts.c.upload_id.in_(gone)))
 
     def _is_live(self) -> ColumnElement[bool]:
         return uploads.c.deleted_at.is_(None) & (uploads.c.expires_at > self._clock())
 
-    def _change(self, upload_id: str, condition: ColumnElement[bool], values: dict[str, Any]) -> bool:
+    def _change(
+        self, upload_id: str, condition: ColumnElement[bool], values: dict[str, Any], parts: Sequence[UploadPart] = ()
+    ) -> bool:
         statement = update(uploads).where(uploads.c.id == upload_id, uploads.c.deleted_at.is_(None), condition)
         with self._database.write() as connection:
-            return bool(connection.execute(statement.values(values)).rowcount)
+            changed = bool(connection.execute(statement.values(values)).rowcount)
+            if changed and parts:  # those behind the first new one are of a writer that could not count its bytes
+                first = parts[0].start
+                mine = upload_parts.c.upload_id == upload_id
+                connection.execute(delete(upload_parts).where(mine, upload_parts.c.start >= first))
+                connection.execute(insert(upload_parts), [{"upload_id": upload_id, **asdict(part)} for part in parts])
+            return changed
 
     def _check_quota(self, connection: Connection, new: NewUpload, quota: Quota) -> None:
         if connection.dialect.name == "postgresql":  # two uploads must not both take what is left

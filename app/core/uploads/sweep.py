@@ -1,4 +1,4 @@
-"""Removal of the files of uploads that have expired, were deleted, or are unknown."""
+"""Removal of the bytes of uploads that have expired, were deleted, or are unknown."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from app.core.uploads.store import Uploads
 
 
 def sweep_uploads(rows: Uploads, files: PartialFiles) -> None:
-    """Expire uploads that got no bytes for a long time, and remove the files of those that are gone.
+    """Expire uploads that got no bytes for a long time, and remove the bytes of those that are gone.
 
-    Every process that shares the folder of the files may do so, also several at once.
+    Every process that reaches the bytes may do so, also several at once.
     """
     rows.expire()
     for upload_id in files.ids():

@@ -14,7 +14,7 @@ class Upload:
 
     Attributes:
         upload_metadata: the header ``Upload-Metadata`` as the client sent it.
-        received_bytes: how many bytes are on the disk for certain; the offset at which the client goes on.
+        received_bytes: how many bytes are stored for certain; the offset at which the client goes on.
         sha256: of the whole file in hex; None until all of it is there.
         writer: names the request that appends bytes now; None where there is none. The row changes on behalf of that
             request alone, so that a request that was given up cannot move the offset any more.

@@ -14,7 +14,7 @@ from app.core.db.engine import Database
 from app.core.errors import ForbiddenError, SchemaVersionError
 from app.core.queue import MemoryQueue
 from app.core.settings import Settings
-from app.core.uploads import NewUpload, PartialFiles, Quota, Uploads
+from app.core.uploads import NewUpload, Quota, Uploads, open_partial_files
 from app.main import create_app
 from tests.processes import until
 
@@ -35,17 +35,17 @@ def test_start_needs_keys_on_other_addresses(tmp_path: Path) -> None:
 
 
 def test_a_server_removes_expired_uploads(tmp_path: Path) -> None:
-    """Their files lie in a folder that workers on other machines cannot reach."""
+    """Without S3 their files lie in a folder that workers on other machines cannot reach."""
     settings = Settings(data_dir=tmp_path)
     database = Database(settings.database)
     migrate.upgrade(database)
-    files = PartialFiles(settings.uploads_dir)
+    files = open_partial_files(settings)
     kept, expired = (
         Uploads(database, seconds).create(NewUpload("local", None, None, "", 4), Quota(0, 10)) for seconds in (60, -1)
     )
     for upload_id in (kept.id, expired.id, "up_unknown"):
-        files.root.mkdir(exist_ok=True)
-        files.path(upload_id).write_bytes(b"ab")
+        settings.uploads_dir.mkdir(exist_ok=True)
+        (settings.uploads_dir / upload_id).write_bytes(b"ab")
 
     with TestClient(create_app(settings, MemoryQueue())):
         until(lambda: list(files.ids()) == [kept.id], what="the sweep")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from app.api.http.hashed_writer import BLOCK_BYTES, SYNC_BYTES, HashedWriter, write_all
+from app.api.http.hashed_writer import BLOCK_BYTES, SYNC_BYTES, HashedWriter
+from app.core.disk import write_all
 
 
 def test_bytes_arrive_in_order_and_hashed(tmp_path: Path) -> None:

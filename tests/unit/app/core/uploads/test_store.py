@@ -8,7 +8,7 @@ import pytest
 
 from app.core.db.engine import Database
 from app.core.errors import StorageFullError, TooManyError
-from app.core.uploads import NewUpload, Quota, Upload, Uploads
+from app.core.uploads import NewUpload, Quota, Upload, UploadPart, Uploads
 from tests.unit.app.core.manual_clock import ManualClock
 
 NO_LIMIT = Quota(stored_bytes=0, open_uploads=1000)
@@ -117,3 +117,39 @@ def test_quota_holds_for_requests_at_once(rows: Uploads) -> None:
     for thread in threads:
         thread.join()
     assert (len(made), len(refused)) == (3, 7)
+
+
+def test_parts_count_together_with_their_bytes(rows: Uploads) -> None:
+    """Those of a writer that was replaced never count; those of a deleted upload are forgotten."""
+    upload = new(rows)
+    rows.begin(upload.id, 0, "first")
+    assert rows.advance(upload.id, "first", 3, [UploadPart(0, 4, "0-first")])
+    rows.replace(upload.id, "first")
+    assert not rows.advance(upload.id, "first", 8, [UploadPart(4, 8, "4-first")])
+    rows.begin(upload.id, 3, "second")
+    assert rows.end(upload.id, "second", 10, None, [UploadPart(3, 10, "3-second")])
+    assert [part.name for part in rows.parts(upload.id)] == ["0-first", "3-second"]
+    rows.mark_deleted(upload.id)
+    assert rows.parts(upload.id) == []
+
+
+def test_parts_whose_bytes_were_not_counted_are_replaced(rows: Uploads) -> None:
+    """A writer stored parts, and could not tell that they count."""
+    upload = new(rows)
+    rows.begin(upload.id, 0, "first")
+    parts = [UploadPart(0, 4, "0-first"), UploadPart(4, 8, "4-first")]
+    rows.advance(upload.id, "first", 5, parts)
+    rows.end(upload.id, "first", 4)
+    rows.begin(upload.id, 4, "second")
+    assert rows.end(upload.id, "second", 6, None, [UploadPart(4, 6, "4-second")])
+    assert [part.name for part in rows.parts(upload.id)] == ["0-first", "4-second"]
+
+
+def test_parts_of_expired_uploads_are_forgotten(rows: Uploads, clock: ManualClock) -> None:
+    """Their bytes are removed by whoever sweeps."""
+    upload = new(rows)
+    rows.begin(upload.id, 0, "first")
+    rows.end(upload.id, "first", 4, None, [UploadPart(0, 4, "0-first")])
+    clock.pass_time(101)
+    rows.expire()
+    assert rows.parts(upload.id) == []
