@@ -17,11 +17,11 @@ COPY app app
 COPY worker worker
 
 FROM build AS build-api
-RUN pip install -c constraints.txt '.[server]'
+RUN pip install -c constraints.txt '.[server,otel]'
 
 FROM build-api AS build-worker
 ARG TORCH_INDEX
-RUN pip install -c constraints.txt --extra-index-url "$TORCH_INDEX" '.[server,train]'
+RUN pip install -c constraints.txt --extra-index-url "$TORCH_INDEX" '.[server,train,otel]'
 
 FROM python:${PYTHON}-slim AS base
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data cnet \

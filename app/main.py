@@ -44,6 +44,7 @@ from app.core.errors import ServiceError
 from app.core.queue import JobQueue
 from app.core.settings import Settings
 from app.core.telemetry.logs import configure_logs, get_logger
+from app.core.telemetry.traces import configure_traces
 from app.web.page_route import handle_http
 from app.web.routes import add_pages
 from cnet.errors import CnetError
@@ -78,6 +79,7 @@ def serve_app() -> FastAPI:
     """The application of a server process, whose log it sets up."""
     settings = Settings()
     configure_logs(settings)
+    configure_traces(settings, "cnet-api")
     return create_app(settings)
 
 

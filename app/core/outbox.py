@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from opentelemetry.trace import SpanKind
 from sqlalchemy import delete, select
 
 from app.core.db.engine import Database
@@ -12,6 +13,8 @@ from app.core.db.tables import jobs, outbox
 from app.core.errors import UnavailableError
 from app.core.queue import JobQueue
 from app.core.telemetry.logs import get_logger
+from app.core.telemetry.origin import Origin, log_values
+from app.core.telemetry.traces import current_trace, remote_parent, span
 
 log = get_logger(__name__)
 
@@ -42,13 +45,19 @@ class Outbox:
         sent: list[int] = []
         for queue, rows in by_queue.items():
             try:
-                self._queue.send(queue, [row.origin or {} for row in rows])
+                self._queue.send(queue, [_message_origin(row.job_id, row.origin or {}) for row in rows])
             except UnavailableError:
                 break
             for row in rows:
-                log.info("message sent", queue=queue, job_id=row.job_id, **(row.origin or {}))
+                log.info("message sent", queue=queue, job_id=row.job_id, **log_values(row.origin))
             sent += [row.id for row in rows]
         if sent:
             with self._database.write() as connection:
                 connection.execute(delete(outbox).where(outbox.c.id.in_(sent)))
         return sent
+
+
+def _message_origin(job_id: str, origin: Origin) -> Origin:
+    """The origin that a message carries: what it wakes is below the span of the message in the trace."""
+    with remote_parent(origin), span("message sent", SpanKind.PRODUCER, job_id=job_id):
+        return {**origin, **current_trace()}

@@ -155,6 +155,13 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least severe lines of the log that are written."
     )
+    otlp_endpoint: str = Field(
+        default="",
+        pattern=r"^(https?://\S+)?$",
+        validation_alias=AliasChoices("CNET_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        description="URL of the OpenTelemetry collector that traces are sent to by HTTP; empty: none are.",
+    )
+    traceparent: str = Field(default="", description="Span below which a process records its own.")
     log_descriptor: int = Field(
         default=2, ge=1, description="File descriptor that the log is written to; 2: standard error."
     )

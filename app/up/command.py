@@ -12,9 +12,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.core.celery_queue import CeleryQueue
 from app.core.db import migrate
 from app.core.db.engine import Database
-from app.core.errors import UnavailableError
+from app.core.errors import ConflictError, UnavailableError
 from app.core.keys import ApiKeys
 from app.core.settings import Settings
+from app.core.telemetry.traces import check_traces
 from app.up import address, valkey
 from app.up.data_folder import locked_data_folder
 from app.up.errors import StartError
@@ -50,6 +51,7 @@ def up(options: UpOptions, announce: Callable[[str], None]) -> None:
 
     """
     settings = settings_for(options)
+    _check_traces(settings)
     with stop_signal() as stop, locked_data_folder(settings.data_dir) as data:
         settings = settings.model_copy(update={"data_dir": data})
         with closing(address.listen(settings.host, settings.port)) as listening:
@@ -62,6 +64,13 @@ def up(options: UpOptions, announce: Callable[[str], None]) -> None:
                     programs += [worker_program(number + 1, environment) for number in range(options.workers)]
                     service = LocalService(data, listening, database, broker, programs, stop)
                     service.run(lambda: announce(url))
+
+
+def _check_traces(settings: Settings) -> None:
+    try:
+        check_traces(settings)
+    except ConflictError as error:
+        raise StartError(error.detail, code=error.code) from error
 
 
 def _database(settings: Settings) -> Database:

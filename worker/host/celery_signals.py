@@ -11,6 +11,7 @@ from celery.utils.nodenames import worker_direct
 from app.core.celery_queue import celery_queue_name
 from app.core.settings import Settings
 from app.core.telemetry.logs import configure_logs, get_logger
+from app.core.telemetry.traces import check_traces, configure_traces
 from cnet.parts.plugins import load_plugins
 from worker.host.worker import Worker
 
@@ -55,6 +56,7 @@ class CeleryWorker:
         Celery logs an exception raised here and goes on; ``sys.exit`` ends the process.
         """
         try:
+            check_traces(self._settings)
             load_plugins()  # a broken plug-in would fail every job
             self._worker = Worker(self._settings, sender)
             queues = instance.app.amqp.queues
@@ -65,6 +67,7 @@ class CeleryWorker:
             sys.exit(1)
 
     def _enter_pool_process(self, **_: Any) -> None:
+        configure_traces(self._settings, "cnet-worker")  # it starts a thread, so it follows the fork
         self.worker.enter_pool_process()
 
     def _start(self, **_: Any) -> None:

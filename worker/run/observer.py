@@ -14,6 +14,7 @@ from app.core.db.engine import TRANSIENT
 from app.core.errors import UnavailableError
 from app.core.jobs import Job, PointRow
 from app.core.telemetry.logs import get_logger
+from app.core.telemetry.traces import PhaseSpans
 from cnet.results.baseline import score_text
 from cnet.results.points import BaselineResult, Point
 from worker.run.job_log import JobLog
@@ -39,6 +40,7 @@ class JobObserver:
         self._stop = stop
         self._log_due = 0.0
         self._phase: str | None = None
+        self._spans = PhaseSpans()
         self._progress = job.progress  # an attempt that starts behind the last one does not lower it
 
     def phase(self, name: str) -> None:
@@ -47,8 +49,13 @@ class JobObserver:
             self._phase = name
             self._job_log.write(f"phase {name}")
             log.info("phase begins", phase=name)
+            self._spans.begin(name)
             self._reporter.flush_with_next()  # it may be long before the phase reports anything else
             self._reporter.add_event("phase", name, phase=name)
+
+    def end_phase(self) -> None:
+        """End the span of the last phase."""
+        self._spans.end()
 
     def progress(self, fraction: float) -> None:
         """Record the progress, 0 to 1, over all attempts of the job."""

@@ -24,6 +24,7 @@ from app.core.settings import Settings
 from app.core.states import Status
 from app.core.telemetry.logs import configure_logs, get_logger
 from app.core.telemetry.origin import replaced_context
+from app.core.telemetry.traces import TRACE_PARENT, configure_traces, remote_parent, span
 from cnet.errors import StoppedError
 from cnet.pipeline import Outcome, run
 from cnet.spec import JobSpec
@@ -118,7 +119,10 @@ class Runner:
             if job.study_id is not None:
                 inputs = replace(inputs, shared=self._shared(blobs, machine, observer))
             with self._states.keep(job.id, job.attempt, self._folder.state, self._job_log.write):
-                return run(spec, inputs, observer)
+                try:
+                    return run(spec, inputs, observer)
+                finally:
+                    observer.end_phase()
 
     def _shared(self, blobs: BlobStore, machine: dict[str, str], observer: JobObserver) -> StudyTrainings:
         """The trainings that the job may have in common with others of its study."""
@@ -172,7 +176,8 @@ def run_attempt(
             return exit_codes.FENCED
         if job.program_id is not None and confine is not None:
             confine(settings.program_memory_bytes)
-        with replaced_context(job.log_context):
+        carrier = {TRACE_PARENT: settings.traceparent}
+        with replaced_context(job.log_context), remote_parent(carrier), span("run"):
             return Runner(settings, database, job, stop).run()
     except StoppedError:
         return exit_codes.STOPPED
@@ -186,6 +191,7 @@ def main(arguments: Sequence[str]) -> int:
     die_with_parent(int(parent))
     settings = Settings()
     configure_logs(settings)
+    configure_traces(settings, "cnet-runner")
     stop = StopFlag()
     signal.signal(signal.SIGTERM, lambda _number, _frame: stop.set())
     return run_attempt(settings, job_id, int(attempt), stop, confine_process)

@@ -24,6 +24,7 @@ from app.core.settings import Settings
 from app.core.states import Status
 from app.core.telemetry.logs import get_logger
 from app.core.telemetry.origin import replaced_context
+from app.core.telemetry.traces import TRACE_PARENT, current_trace, remote_parent, span
 from worker.host.stop_signal import StopSignal
 from worker.run import exit_codes
 from worker.run.child_process import ChildProcess, describe_exit
@@ -105,7 +106,8 @@ class Supervisor:
         if job is None:
             log.debug("no job waits that this worker can run")
             return
-        with replaced_context(job.log_context):
+        attempt = span("attempt", job_id=job.id, attempt=job.attempt)
+        with replaced_context(job.log_context), remote_parent(job.origin or {}), attempt:
             self._run_attempt(job, give_up)
 
     def _run_attempt(self, job: Job, give_up: float) -> None:
@@ -148,6 +150,7 @@ class Supervisor:
             "CUBLAS_WORKSPACE_CONFIG": ":4096:8",  # the same matrix products in every run; CUDA reads it when it starts
             "PYTHONUNBUFFERED": "1",
             "CNET_LOG_DESCRIPTOR": str(log_descriptor),
+            "CNET_TRACEPARENT": current_trace().get(TRACE_PARENT, ""),
         }
 
     def _log_end(self, job_log: JobLog, job: Job, reason: StopReason | None, code: int) -> None:

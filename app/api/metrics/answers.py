@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from opentelemetry.trace import SpanKind
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.metrics.request_counts import RequestCounts
 from app.core.telemetry.logs import get_logger
+from app.core.telemetry.traces import TRACE_PARENT, remote_parent, span
 
 log = get_logger(__name__)
 
@@ -50,14 +53,26 @@ class RecordAnswers:
             answer.note(message)
             await send(message)
 
+        if scope["path"] in _PROBES:
+            await self._answer(scope, receive, send_and_note, (began, answer))
+            return
+        carrier = {TRACE_PARENT: Headers(scope=scope).get(TRACE_PARENT, "")}
+        with remote_parent(carrier), span("request", SpanKind.SERVER) as made:
+            await self._answer(scope, receive, send_and_note, (began, answer))
+            method, route = _method(scope), _route(scope)
+            made.update_name(f"{method} {route}")
+            named = {"http.request.method": method, "http.route": route}
+            made.set_attributes({**named, "http.response.status_code": answer.status})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, noted: tuple[float, _Answer]) -> None:
+        began, answer = noted
         try:
-            await self._app(scope, receive, send_and_note)
+            await self._app(scope, receive, send)
         finally:
             self._record(scope, answer, time.monotonic() - began)
 
     def _record(self, scope: Scope, answer: _Answer, seconds: float) -> None:
-        method = scope["method"] if scope["method"] in _METHODS else _OTHER
-        route = getattr(scope.get("route"), "path", None) or _OTHER
+        method, route = _method(scope), _route(scope)
         self._counts.add(method, route, answer.status, seconds)
         write = log.debug if route in _PROBES else log.info
         write(
@@ -69,3 +84,11 @@ class RecordAnswers:
             seconds=round(seconds, 6),
             sent_bytes=answer.sent_bytes,
         )
+
+
+def _method(scope: Scope) -> str:
+    return scope["method"] if scope["method"] in _METHODS else _OTHER
+
+
+def _route(scope: Scope) -> str:
+    return getattr(scope.get("route"), "path", None) or _OTHER

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import RowMapping
 
 from app.core.states import Status
+from app.core.telemetry.origin import log_values
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Job:
     @property
     def log_context(self) -> dict[str, Any]:
         """What each line of the log says of an attempt of this job."""
-        return {"job_id": self.id, "attempt": self.attempt, "owner": self.owner, **(self.origin or {})}
+        return {"job_id": self.id, "attempt": self.attempt, "owner": self.owner, **log_values(self.origin)}
 
 
 _COLUMNS = tuple(field.name for field in fields(Job))

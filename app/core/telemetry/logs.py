@@ -17,6 +17,7 @@ import structlog
 from structlog.typing import Processor
 
 from app.core.settings import Settings
+from app.core.telemetry.traces import add_trace_id
 
 Logger = structlog.stdlib.BoundLogger
 
@@ -77,6 +78,7 @@ def log_formatter(*, as_json: bool, colours: bool = False) -> logging.Formatter:
             structlog.contextvars.merge_contextvars,
             structlog.stdlib.ExtraAdder(),
             _without_colours,
+            add_trace_id,
             structlog.stdlib.add_log_level,
             structlog.stdlib.add_logger_name,
             structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -12,16 +12,22 @@ from typing import Any
 
 from structlog import contextvars
 
+from app.core.telemetry.traces import current_trace
+
 REQUEST_ID = "request_id"
 
 Origin = Mapping[str, str]
-"""``request_id``: the id of the request."""
+"""``request_id``: the id of the request. ``traceparent``: its span, where traces are recorded."""
 
 
 def current_origin() -> dict[str, str]:
     """The origin of what is stored now: that of the request at hand; empty outside of one."""
-    request_id = contextvars.get_contextvars().get(REQUEST_ID)
-    return {} if request_id is None else {REQUEST_ID: request_id}
+    return log_values(contextvars.get_contextvars()) | current_trace()
+
+
+def log_values(origin: Mapping[str, Any] | None) -> dict[str, str]:
+    """What the lines of the log show of an origin; None: that of a job of an earlier release."""
+    return {REQUEST_ID: origin[REQUEST_ID]} if origin and REQUEST_ID in origin else {}
 
 
 @contextmanager
