@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -50,6 +51,11 @@ def submit(server: ApiServer, spec: dict[str, Any], **headers: str) -> httpx2.Re
     return httpx2.post(f"{server.url}/v1/jobs", json=spec, headers=headers, trust_env=False, timeout=60.0)
 
 
+def statuses(server: ApiServer, request_id: str) -> list[int]:
+    """The statuses in the lines of a request."""
+    return [line["status"] for line in json_lines(server.log()) if line.get("request_id") == request_id]
+
+
 def test_one_search_finds_the_way_of_a_job(running: Service, server: ApiServer) -> None:
     """From the request, over the message, to the supervisor and the runner of its attempt."""
     answer = submit(server, TRAINING, **{"X-Request-Id": "order-66"})
@@ -93,7 +99,7 @@ def test_a_request_without_an_id_gets_one(server: ApiServer) -> None:
         request_id = answer.headers["X-Request-Id"]
         assert answer.json()["request_id"] == request_id
         assert request_id not in headers.values()
-        assert [line["status"] for line in json_lines(server.log()) if line.get("request_id") == request_id] == [404]
+        assert until(partial(statuses, server, request_id), what="the line, which follows the answer") == [404]
 
 
 def test_the_log_is_json_and_shows_no_key(running: Service, server: ApiServer) -> None:
