@@ -119,7 +119,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     app.add_middleware(Authentication, keys=backend.keys)
     app.add_middleware(TusResponses)
     app.add_middleware(RequestContext)
-    app.add_middleware(RecordAnswers, counts=backend.requests)
+    app.add_middleware(RecordAnswers, counts=backend.requests, traced=bool(backend.settings.otlp_endpoint))
     app.add_middleware(Draining, silence=backend.settings.linger_seconds)  # the last added is the outermost
     app.openapi = lambda: describe(app, (JobSpec, StudyRequest, KeyRequest))  # type: ignore[method-assign]
     return app

@@ -36,11 +36,18 @@ class _Answer:
 
 
 class RecordAnswers:
-    """ASGI middleware that counts the answers and writes a line of the log for each."""
+    """ASGI middleware that counts the answers, writes a line of the log for each, and records its span.
 
-    def __init__(self, app: ASGIApp, counts: RequestCounts) -> None:
+    Args:
+        app: the application.
+        counts: of the answers.
+        traced: whether spans are recorded.
+    """
+
+    def __init__(self, app: ASGIApp, counts: RequestCounts, *, traced: bool) -> None:
         self._app = app
         self._counts = counts
+        self._traced = traced
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one ASGI connection."""
@@ -53,7 +60,7 @@ class RecordAnswers:
             answer.note(message)
             await send(message)
 
-        if scope["path"] in _PROBES:
+        if not self._traced or scope["path"] in _PROBES:
             await self._answer(scope, receive, send_and_note, (began, answer))
             return
         carrier = {TRACE_PARENT: Headers(scope=scope).get(TRACE_PARENT, "")}
