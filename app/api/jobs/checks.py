@@ -11,14 +11,14 @@ from typing import Any, cast
 from app.api.backend import Backend
 from app.api.checkpoints import service as checkpoints
 from app.api.datasets import service as datasets
-from app.api.datasets.service import DatasetFacts
-from app.api.jobs import input_checks, program_checks
+from app.api.jobs import input_checks
 from app.api.jobs.placement import check_resources
 from app.api.jobs.schemas import Estimate
 from app.api.programs import service as programs
 from app.core.ownership import OwnerFilter
 from app.core.uploaded_files import UploadedFile
 from cnet import dtypes
+from cnet.data.dataset_facts import DatasetFacts
 from cnet.errors import Issue, SpecError
 from cnet.models import Architecture
 from cnet.models.match import check_match
@@ -26,6 +26,7 @@ from cnet.models.programs.manifest import ProgramTensorRow
 from cnet.results.damage import RUINING_BITS, foreseen
 from cnet.search import CandidateGrid, is_searched, resolved_document
 from cnet.spec import JobSpec, ProgramArchitecture
+from cnet.training.tasks import program_fit
 from cnet.weights import Selection, pruning_masks
 
 
@@ -134,11 +135,11 @@ def _check_program(
     spec: JobSpec, stored: UploadedFile, checkpoint: UploadedFile | None, dataset: DatasetFacts | None
 ) -> CheckedSpec:
     """A job whose network is a program: checked against the checkpoint and the data set that it names."""
-    program = program_checks.read_manifest(stored.manifest)
+    program = program_fit.read_manifest(stored.manifest)
     if checkpoint is not None:
-        program_checks.check_weights(program, checkpoint.manifest["tensors"])
+        program_fit.check_weights(program, checkpoint.manifest["tensors"])
     if dataset is not None:
-        program_checks.check_dataset(program, cast(ProgramArchitecture, spec.program), dataset)
+        program_fit.check_dataset(program, cast(ProgramArchitecture, spec.program), dataset)
     tensors = (TensorFacts.of_program(row) for row in program.tensors if row.tied_to is None)
     return CheckedSpec(spec, checkpoint.id if checkpoint else None, dataset, tuple(tensors), stored.id)
 

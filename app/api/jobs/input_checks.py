@@ -7,16 +7,16 @@ from typing import cast
 from app.api.backend import Backend
 from app.api.checkpoints import service as checkpoints
 from app.api.datasets import service as datasets
-from app.api.datasets.service import DatasetFacts
-from app.api.jobs import program_checks
 from app.api.programs import service as programs
 from app.core.ownership import OwnerFilter
 from cnet.calibrate.config import few_samples
+from cnet.data.dataset_facts import DatasetFacts
 from cnet.errors import Issue, SpecError
 from cnet.models import Architecture
 from cnet.models.match import check_match
 from cnet.spec import JobSpec
 from cnet.training.config import InputScaling
+from cnet.training.tasks import program_fit
 
 
 def calibration_inputs(backend: Backend, spec: JobSpec, owner: OwnerFilter) -> DatasetFacts | None:
@@ -31,8 +31,8 @@ def calibration_inputs(backend: Backend, spec: JobSpec, owner: OwnerFilter) -> D
         return None
     found = datasets.resolve(backend, named, owner)
     if spec.program is not None:
-        manifest = program_checks.read_manifest(programs.get(backend, spec.program.program, owner).manifest)
-        program_checks.check_calibration(manifest, spec.program, found)
+        manifest = program_fit.read_manifest(programs.get(backend, spec.program.program, owner).manifest)
+        program_fit.check_calibration(manifest, spec.program, found)
     elif spec.checkpoint is not None:
         rows = checkpoints.get(backend, spec.checkpoint, owner).manifest["tensors"]
         shapes = {row["name"]: tuple(row["shape"]) for row in rows}

@@ -1,4 +1,4 @@
-"""Whether local files fit each other, read here: a mismatch is told before anything is uploaded.
+"""Whether the files of a job fit each other, read here: a mismatch is told before anything is uploaded.
 
 What cannot be read here, or is not known to this installation, is left to the server.
 """
@@ -13,36 +13,42 @@ from cnet.errors import CnetError
 
 if TYPE_CHECKING:
     from cnet.client import Client
-    from cnet.models.programs import TensorType
+    from cnet.data.dataset_facts import DatasetFacts
+    from cnet.models.programs import ProgramManifest, TensorType
+    from cnet.training.tasks.program_architecture import ProgramArchitecture
 
-ImageShape = tuple[int, int, int]
+_LARGEST_DATA = 2**30  # bytes of a data set that is read here, all of it in memory
 
 
 def check_fit(client: Client, document: Mapping[str, Any], files: Mapping[str, Path], weights_key: str | None) -> None:
-    """Check the names and shapes of a checkpoint's file against its architecture, or against a program's file.
+    """Check a checkpoint's file, a program's file and a data set against each other, where two of them are at hand.
 
     Args:
-        client: of the server, which is asked for the shape of a data set that it has.
+        client: of the server, which is asked for the shapes of a data set that it has.
         document: the job specification.
         files: the local files by field, such as ``checkpoint``.
         weights_key: the entry of the checkpoint that holds the weights; None: found by rule.
 
     Raises:
-        ArchitectureMismatchError: they do not fit.
-        DatasetError: the network has fewer outputs than the data set has classes.
+        ArchitectureMismatchError: checkpoint and network do not fit.
+        DatasetError: the network does not take the inputs of a data set, or has other targets or fewer classes.
+        ProgramError: the program cannot be trained or calibrated.
+        SpecError: the output that the job names does not exist, or the images are too small for the architecture.
     """
     tensors = _tensors_of(files["checkpoint"], weights_key) if "checkpoint" in files else None
-    if tensors is None:
-        return
     if "program" in files:
-        _check_program(files["program"], tensors)
+        _check_program(client, document, files, tensors)
         return
-    architecture, data = _built_in(document.get("architecture")), document.get("dataset")
-    facts = _image_facts(client, str(data), files.get("dataset")) if architecture and data else None
-    if architecture is not None and facts is not None:
-        from cnet.models.match import check_match
+    architecture = _built_in(document.get("architecture"))
+    facts = _facts_of(client, document.get("dataset"), files.get("dataset")) if architecture is not None else None
+    if facts is not None:
+        images, classes = facts.images
+        if tensors is None:
+            architecture.tensors(images, classes)
+        else:
+            from cnet.models.match import check_match
 
-        check_match(architecture, *facts, {name: each.shape for name, each in tensors.items()})
+            check_match(architecture, images, classes, {name: each.shape for name, each in tensors.items()})
 
 
 def _tensors_of(path: Path, weights_key: str | None) -> dict[str, TensorType] | None:
@@ -56,14 +62,50 @@ def _tensors_of(path: Path, weights_key: str | None) -> dict[str, TensorType] | 
     return {tensor.name: TensorType(tensor.dtype, tensor.shape) for tensor in weights}
 
 
-def _check_program(path: Path, tensors: Mapping[str, TensorType]) -> None:
-    from cnet.models.programs import ProgramManifest, TensorType, match_names, read_program
+def _check_program(
+    client: Client,
+    document: Mapping[str, Any],
+    files: Mapping[str, Path],
+    tensors: Mapping[str, TensorType] | None,
+) -> None:
+    """Check a program's file against the tensors of a checkpoint, the data set and the calibration inputs."""
+    from cnet.models.programs import TensorType, match_names
+    from cnet.training.tasks.program_fit import check_calibration, check_dataset
+
+    program, choice = _manifest_of(files["program"]), _choice_of(document["architecture"])
+    if program is None:
+        return
+    if tensors is not None:
+        match_names({row.name: TensorType(row.dtype, row.shape) for row in program.tensors}, tensors)
+    if choice is None:
+        return
+    facts = _facts_of(client, document.get("dataset"), files.get("dataset"))
+    if facts is not None:
+        check_dataset(program, choice, facts)
+    calibrate = document.get("calibrate")
+    named = calibrate.get("inputs") if isinstance(calibrate, dict) else None
+    inputs = _facts_of(client, named, files.get("calibration inputs"))
+    if inputs is not None:
+        check_calibration(program, choice, inputs)
+
+
+def _manifest_of(path: Path) -> ProgramManifest | None:
+    from cnet.models.programs import ProgramManifest, read_program
 
     try:
-        manifest = ProgramManifest.of(read_program(path))
+        return ProgramManifest.of(read_program(path))
     except CnetError:
-        return
-    match_names({row.name: TensorType(row.dtype, row.shape) for row in manifest.tensors}, tensors)
+        return None
+
+
+def _choice_of(architecture: Any) -> ProgramArchitecture | None:
+    """The task and output of a program; None for a task that is not known here."""
+    from cnet.training.tasks.program_architecture import ProgramArchitecture
+
+    try:
+        return ProgramArchitecture.model_validate(architecture)
+    except (CnetError, ValueError):
+        return None
 
 
 def _built_in(architecture: Any) -> Any:
@@ -79,22 +121,18 @@ def _built_in(architecture: Any) -> Any:
         return None
 
 
-def _image_facts(client: Client, name: str, file: Path | None) -> tuple[ImageShape, int] | None:
-    """Shape of the images and number of classes of a data set; None where it has no labelled images."""
-    if name.startswith("ds_"):
-        stored = client.dataset(name)
-        return _facts(stored["input_shape"], stored["classes"])
-    from cnet.pipeline.local.compress_file import load_dataset
+def _facts_of(client: Client, name: Any, file: Path | None) -> DatasetFacts | None:
+    """What is known of a data set: a file here, one of the server by its id, a built-in one; None where nothing is."""
+    from cnet.data import DATASETS
+    from cnet.data.dataset_facts import DatasetFacts
 
+    if file is None and isinstance(name, str):
+        if name.startswith("ds_"):
+            return DatasetFacts.of_manifest(client.dataset(name))
+        return DatasetFacts.of_builtin(name) if name in DATASETS.names() else None
+    if file is None or file.stat().st_size > _LARGEST_DATA:
+        return None
     try:
-        dataset = load_dataset(str(file or name))
-        return _facts(dataset.input_shape, dataset.classes)
+        return DatasetFacts.of_file(file)
     except (CnetError, ImportError):
         return None
-
-
-def _facts(shape: Any, classes: int | None) -> tuple[ImageShape, int] | None:
-    if classes is None or len(shape) != 3:
-        return None
-    channels, height, width = map(int, shape)
-    return (channels, height, width), classes

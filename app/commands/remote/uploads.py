@@ -80,7 +80,7 @@ def with_uploads(
         quiet: show no bar for the uploads.
 
     Raises:
-        ArchitectureMismatchError: the checkpoint's file does not fit the architecture or the program's file.
+        CnetError: as ``check_fit``: the files do not fit each other; nothing is uploaded.
         typer.BadParameter: ``checkpoint`` is neither a file nor an id, or there is no file for ``weights_key``.
         ApiError: the server refuses the specification, before anything is uploaded, or refuses an upload.
         UnreachableError: the server does not answer.

@@ -39,6 +39,7 @@ class ModuleCalls(FileCalls, JobCalls):
 
         Raises:
             ProgramError: the module cannot be exported.
+            DatasetError: the data do not fit the module; nothing is uploaded then.
             JobFailedError: the job did not succeed, with its code and its words.
             WaitTimeoutError: it has not ended in time. It goes on.
             OSError: a file cannot be written.
@@ -63,8 +64,9 @@ class ModuleCalls(FileCalls, JobCalls):
             out: where to write the bundle; None: it is not kept.
             timeout: how many seconds to wait; None: until the job has ended.
         """
-        from cnet.pipeline.local.compress_module import CompressedModule
+        from cnet.pipeline.local.compress_module import CompressedModule, check_dataset_fits
 
+        await self._transport.work(partial(check_dataset_fits, exported))
         program = await self.upload_program(exported.program)
         spec = {**exported.spec, "architecture": {**exported.spec["architecture"], "program": program["id"]}}
         if spec["dataset"] is not None and Path(spec["dataset"]).is_file():

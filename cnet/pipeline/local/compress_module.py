@@ -7,16 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from cnet.bundle.loading import load_into
+from cnet.data import DATASETS
+from cnet.data.dataset_facts import DatasetFacts
 from cnet.errors import SpecError
+from cnet.models.programs import ProgramManifest, read_program
 from cnet.pipeline.inputs import RunObserver
 from cnet.pipeline.local.compress_file import compress_file, load_dataset
 from cnet.results.report import metrics
 from cnet.spec import JobSpec
+from cnet.training.tasks.program_architecture import ProgramArchitecture
+from cnet.training.tasks.program_fit import check_dataset
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -141,6 +146,25 @@ def exported_job(
         }
         document = {**spec, "architecture": architecture, "dataset": dataset}
         yield ExportedJob(folder / "program.pt2", document, folder, exported.warnings)
+
+
+def check_dataset_fits(job: ExportedJob) -> None:
+    """Check the data set of an exported module before both are uploaded; that of a server is left to the server.
+
+    Raises:
+        DatasetError: the module does not take its inputs, or its targets are not those of the task.
+        ProgramError: the module cannot be trained.
+        SpecError: the output that the job names does not exist, or the task is unknown.
+    """
+    name = job.spec["dataset"]
+    if name in DATASETS.names():
+        facts = DatasetFacts.of_builtin(name)
+    elif name is not None and Path(name).is_file():
+        facts = DatasetFacts.of_file(Path(name))
+    else:
+        return
+    program = cast(ProgramArchitecture, JobSpec.parse(job.spec).program)
+    check_dataset(ProgramManifest.of(read_program(job.program)), program, facts)
 
 
 def _dataset_file(data: Data, folder: Path) -> str:

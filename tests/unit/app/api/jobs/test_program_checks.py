@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from app.api.datasets.service import DatasetFacts
-from app.api.jobs.program_checks import check_dataset, chosen_output
+from cnet.data.dataset_facts import DatasetFacts
 from cnet.errors import DatasetError, ProgramError, SpecError
 from cnet.models.programs import ProgramInput, ProgramManifest, ProgramOutput
 from cnet.spec import ProgramArchitecture
+from cnet.training.tasks.program_fit import check_dataset, chosen_output
 from tests.api_bench import Bench, npz, small_dataset, small_weights
 from tests.small_program import small_network, small_program
 from tests.unit.app.api.http.test_problems import check_problem
@@ -161,7 +161,7 @@ def _check(
     """The code of the refusal; None where there is none."""
     choice = ProgramArchitecture.model_validate({"program": "prog_1", "task": task})
     try:
-        check_dataset(program, choice, DatasetFacts(None, inputs, classes, targets))
+        check_dataset(program, choice, DatasetFacts(inputs, classes, targets))
     except (DatasetError, ProgramError, SpecError) as error:
         return error.code
     return None

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import numpy as np
 import pytest
 import torch
 import typer
 
 from app.commands.remote.uploads import with_uploads
 from cnet.client import ApiError, Client
-from cnet.errors import ArchitectureMismatchError
+from cnet.errors import ArchitectureMismatchError, CnetError, DatasetError
 from cnet.formats import write_checkpoint
 from tests.api_bench import Bench, architecture_weights, small_dataset, small_weights, start
 from tests.small_program import small_program
@@ -252,6 +253,62 @@ def test_what_this_installation_does_not_know_is_left_to_the_server(
     strange.write_bytes(b"no checkpoint")
 
     with pytest.raises(ApiError):
-        with_uploads(client, {"architecture": "lenet5", "dataset": "digits"}, str(strange))
+        with_uploads(client, {"architecture": "lenet300_100", "dataset": "digits"}, str(strange))
 
     assert asked[-1] == "/v1/checkpoints"
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        (
+            {"x": np.zeros((20, 1, 8, 9), np.float32), "y": np.arange(20) % 10},
+            r"1, 8, 9\), and the program takes",
+        ),
+        ({"x": np.zeros((20, 1, 8, 8), np.float32), "y": np.arange(20)}, "labels up to 19, and the network has 10"),
+        ({"x": np.zeros((20, 1, 8, 8), np.float32)}, "the targets are none"),
+        ({"x": np.zeros((20, 1, 8, 8), np.float32), "y": np.linspace(0, 1, 20)}, "the targets are float"),
+    ],
+    ids=["shape", "classes", "none", "values"],
+)
+@pytest.mark.parametrize("uploaded", [False, True])
+def test_a_data_set_that_does_not_fit_a_program_is_told_before_the_program_is_uploaded(
+    arrays: dict[str, Any], said: str, uploaded: bool, client: Client, bench: Bench, asked: list[str], tmp_path: Path
+) -> None:
+    """Its shapes, labels and targets are read here, or the server tells them."""
+    program, dataset = tmp_path / "net.pt2", tmp_path / "data.npz"
+    program.write_bytes(small_program())
+    np.savez(dataset, **arrays)
+    name = bench.client.post("/v1/datasets", content=dataset.read_bytes()).json()["id"] if uploaded else str(dataset)
+
+    with pytest.raises(CnetError, match=said):
+        with_uploads(client, {"architecture": {"program": str(program)}, "dataset": name}, None)
+
+    assert {path.rpartition("/")[2] for path in asked} <= {"jobs:validate", name}
+
+
+def test_calibration_inputs_that_a_program_does_not_take_are_told_before_anything_is_uploaded(
+    client: Client, asked: list[str], tmp_path: Path
+) -> None:
+    """They need no labels."""
+    program, inputs = tmp_path / "net.pt2", tmp_path / "inputs.npz"
+    program.write_bytes(small_program())
+    np.savez(inputs, x=np.zeros((20, 3), np.float32))
+
+    with pytest.raises(DatasetError, match=r"inputs are x: float32 \(any, 3\)"):
+        with_uploads(client, {"architecture": {"program": str(program)}, "calibrate": {"inputs": str(inputs)}}, None)
+
+    assert asked == ["/v1/jobs:validate"]
+
+
+def test_a_data_set_without_images_is_told_before_it_is_uploaded_for_a_built_in_architecture(
+    client: Client, asked: list[str], tmp_path: Path
+) -> None:
+    """Though there is no checkpoint that could be compared."""
+    dataset = tmp_path / "table.npz"
+    np.savez(dataset, x=np.zeros((20, 3), np.float32), y=np.arange(20) % 2)
+
+    with pytest.raises(DatasetError, match="Use a data set of images"):
+        with_uploads(client, {"architecture": "lenet300_100", "dataset": str(dataset)}, None)
+
+    assert asked == ["/v1/jobs:validate"]

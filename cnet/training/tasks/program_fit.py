@@ -1,4 +1,4 @@
-"""Checking a job's program against the checkpoint and the data set that the job names."""
+"""Checking a program against the checkpoint and the data set of a job, from their descriptions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.api.datasets.service import DatasetFacts
+from cnet.data.dataset_facts import DatasetFacts
 from cnet.errors import DatasetError, ProgramError
 from cnet.models.programs import ProgramInput, ProgramManifest, ProgramOutput, TensorType, match_names
 from cnet.models.programs.outputs import choose_output
-from cnet.spec import ProgramArchitecture
+from cnet.training.tasks.program_architecture import ProgramArchitecture
 from cnet.training.tasks.targets import Targets
 
 _FLOATS = ("float", "bfloat")

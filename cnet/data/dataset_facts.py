@@ -1,0 +1,78 @@
+"""What is known of a data set without its arrays: enough to tell whether a network can be trained with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from cnet.data.dataset import DATASETS, DEFAULT_INPUT
+from cnet.data.dataset_manifest import DatasetManifest
+from cnet.data.dataset_reader import read_dataset_file
+from cnet.errors import DatasetError
+
+
+@dataclass(frozen=True)
+class DatasetFacts:
+    """What is checked of a data set before a network is trained or measured on it.
+
+    Attributes:
+        inputs: shape of one sample and element type of each input, by name.
+        classes: number of classes; None where the targets are no labels.
+        targets: shape of one sample's target and element type; None where there are none.
+        samples: number of samples of each split; empty where it is not known.
+        id: of the data set on a server; None where it is built in or a file.
+    """
+
+    inputs: Mapping[str, tuple[tuple[int, ...], str]]
+    classes: int | None
+    targets: tuple[tuple[int, ...], str] | None = ((), "int64")
+    samples: Mapping[str, int] = field(default_factory=dict)
+    id: str | None = None
+
+    @classmethod
+    def of_builtin(cls, name: str) -> Self:
+        """Those of a built-in data set."""
+        builtin = DATASETS.get(name)
+        inputs = {DEFAULT_INPUT: (builtin.input_shape, "uint8")}
+        return cls(inputs, builtin.classes, samples=builtin.samples)
+
+    @classmethod
+    def of_file(cls, path: Path) -> Self:
+        """Those of a file, which is read for it. Raises DatasetError, CheckpointError where it cannot be used."""
+        return cls.of_manifest(DatasetManifest.of(read_dataset_file(path)).model_dump())
+
+    @classmethod
+    def of_manifest(cls, document: Mapping[str, Any]) -> Self:
+        """Those of a data set's manifest as JSON (``cnet.data.dataset_manifest``), which the HTTP API shows too."""
+        inputs = {row["name"]: (tuple(row["shape"]), row["dtype"]) for row in document["inputs"]}
+        targets = document["targets"]
+        about_targets = None if targets is None else (tuple(targets["shape"]), targets["dtype"])
+        return cls(inputs, document["classes"], about_targets, document["splits"])
+
+    @property
+    def image_shape(self) -> tuple[int, int, int]:
+        """Shape of an image. Raises DatasetError where the data set has no images that an architecture takes."""
+        shapes = [shape for shape, _ in self.inputs.values()]
+        dtypes = [dtype for _, dtype in self.inputs.values()]
+        if len(shapes) != 1 or len(shapes[0]) != 3 or dtypes[0] not in ("uint8", "float32"):
+            raise DatasetError(
+                f"data set: its inputs are {', '.join(dtypes)} of the shapes {shapes}, and a built-in architecture "
+                "takes one input of (channels, height, width), uint8 or float32. Use a data set of images.",
+                code="wrong_input_shape",
+            )
+        channels, height, width = shapes[0]
+        return channels, height, width
+
+    @property
+    def images(self) -> tuple[tuple[int, int, int], int]:
+        """Shape of an image and number of classes. Raises DatasetError where the data set is not labelled images."""
+        shape = self.image_shape
+        if self.classes is None or self.targets is None or self.targets[0]:
+            raise DatasetError(
+                "data set: it has not one label for each sample, which a built-in architecture learns. "
+                "Give integer labels from 0.",
+                code="bad_labels",
+            )
+        return shape, self.classes
