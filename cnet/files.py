@@ -32,7 +32,7 @@ def atomic_path(path: Path, mode: int | None = None) -> Iterator[Path]:
         mode: permissions of the file, such as ``0o444``; None leaves those that new files get.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: the file cannot be written; it names ``path``, also where the disk is full.
     """
     draft = draft_path(path.parent)
     try:
@@ -40,6 +40,10 @@ def atomic_path(path: Path, mode: int | None = None) -> Iterator[Path]:
         if mode is not None:
             draft.chmod(mode)
         move_into_place(draft, path)
+    except OSError as error:
+        if error.filename in (None, str(draft)):  # a write that fails names no file
+            error.filename, error.filename2 = str(path), None
+        raise
     finally:
         draft.unlink(missing_ok=True)
 

@@ -58,6 +58,16 @@ def test_a_failed_flush_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_full_disk_is_reported_under_the_name_of_the_file(tmp_path: Path) -> None:
+    """Whatever the operating system says of the draft."""
+    path = tmp_path / "model.npz"
+
+    for told in (OSError(errno.ENOSPC, "full"), None):
+        with pytest.raises(OSError, match="full") as caught, atomic_path(path) as draft:
+            raise told or OSError(errno.ENOSPC, "full", str(draft))
+        assert caught.value.filename == str(path)
+
+
 def test_a_written_file_has_the_permissions_that_were_asked_for(tmp_path: Path) -> None:
     """``mode`` holds when the file gets its name."""
     path = tmp_path / "file"
