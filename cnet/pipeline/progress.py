@@ -58,7 +58,7 @@ class StepCosts:
             return cls(0.0, 0.0, 0.0, 0.0, 0.0, sparsities, points, **calibration)
         epoch = _TRAIN_IMAGE * train
         return cls(
-            baseline=0.0 if spec.checkpoint else epoch * training.baseline.epochs,
+            baseline=0.0 if spec.checkpoint or spec.program else epoch * training.baseline.epochs,
             finetune=epoch * training.finetune.epochs,
             recover=epoch * training.recover.epochs,
             centroids=epoch * training.centroids.epochs,

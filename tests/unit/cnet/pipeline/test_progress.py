@@ -22,6 +22,12 @@ def test_checkpoint_costs_no_baseline_training() -> None:
     assert StepCosts.of(training_spec(checkpoint="ckpt_1", baseline=None), blobs()).baseline == 0
 
 
+def test_a_program_costs_no_baseline_training() -> None:
+    """Its own weights are trained on: they are the baseline."""
+    spec = training_spec(architecture={"program": "prog_1"}, baseline=None)
+    assert StepCosts.of(spec, blobs()).baseline == 0
+
+
 def test_a_search_counts_its_largest_number_of_points() -> None:
     """Both numbers are known in advance, and are those of the estimate."""
     spec = weights_spec(prune=None, target={"min_ratio": 2})
