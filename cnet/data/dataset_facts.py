@@ -33,19 +33,19 @@ class DatasetFacts:
 
     @classmethod
     def of_builtin(cls, name: str) -> Self:
-        """Those of a built-in data set."""
+        """The facts of a built-in data set."""
         builtin = DATASETS.get(name)
         inputs = {DEFAULT_INPUT: (builtin.input_shape, "uint8")}
         return cls(inputs, builtin.classes, samples=builtin.samples)
 
     @classmethod
     def of_file(cls, path: Path) -> Self:
-        """Those of a file, which is read for it. Raises DatasetError, CheckpointError where it cannot be used."""
+        """The facts of a file, which is read for them. Raises DatasetError, CheckpointError where it cannot be used."""
         return cls.of_manifest(DatasetManifest.of(read_dataset_file(path)).model_dump())
 
     @classmethod
     def of_manifest(cls, document: Mapping[str, Any]) -> Self:
-        """Those of a data set's manifest as JSON (``cnet.data.dataset_manifest``), which the HTTP API shows too."""
+        """The facts in the manifest of a data set (``cnet.data.dataset_manifest``) as JSON, which the API shows too."""
         inputs = {row["name"]: (tuple(row["shape"]), row["dtype"]) for row in document["inputs"]}
         targets = document["targets"]
         about_targets = None if targets is None else (tuple(targets["shape"]), targets["dtype"])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cnet.bundle import open_bundle
 from cnet.formats import read_checkpoint
 from cnet.weights import Weights
 from tests.acceptance.service import Up
@@ -63,6 +64,19 @@ def test_the_readme_commands_compress_a_checkpoint(
     walk(service, tmp_path)
 
     check(decoded(tmp_path, monkeypatch), read_checkpoint(checkpoint).weights)
+
+
+def test_the_lines_of_the_client_do_the_same(
+    service: Up, checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They print the ratio of the selected point, and write its bundle."""
+    assert checkpoint.parent == tmp_path
+    monkeypatch.chdir(tmp_path)
+    lines = block_after("the client", "python").replace("http://127.0.0.1:8000", service.url)
+    exec(lines, {})  # noqa: S102 - the README's lines are what is tested
+
+    assert float(capsys.readouterr().out) > 1
+    open_bundle(tmp_path / "model.npz").verify()
 
 
 @pytest.mark.real

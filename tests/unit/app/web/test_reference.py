@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+import cnet
 from tests.api_bench import Bench
 from tests.html_page import HtmlPage
 
@@ -24,6 +27,14 @@ def test_without_scripts_every_route_is_listed(shared: Bench) -> None:
         for method in operations:
             assert f"{method.upper()} {path}" in text
     assert text.count("curl ") > 40
+
+
+def test_no_module_of_ours_is_named(shared: Bench) -> None:
+    """Only what ``import cnet`` offers, and the file types of its bundles."""
+    text = HtmlPage(shared.client.get("/docs").text).text
+
+    named = set(re.findall(r"\b(?:cnet|app|worker)\.([a-zA-Z_]\w*)", text))
+    assert named <= {*cnet.__all__, "npz"}
 
 
 def test_the_document_is_that_of_this_server(shared: Bench) -> None:
