@@ -144,20 +144,26 @@ def addresses(client: Client) -> dict[str, str]:
 
 
 WAIT_FOR = {
-    "running": "#curves canvas",
+    "running": "#progress .state:has-text('left')",
     "job": "#curves canvas",
     "new": "#preview .estimate",
     "docs": ".swagger-ui .opblock",
 }
-"""What scripts add to a page, by the page's name."""
+"""What appears on a page some time after it was loaded, by the page's name."""
 
 
-def take(browser: Browser, server: str, pages: dict[str, str], out: Path) -> None:
-    """Write the pictures of all pages in all looks."""
+def take(browser: Browser, server: str, pages: dict[str, str], out: Path, key: str | None = None) -> None:
+    """Write the pictures of all pages in all looks; with an API key, that of the login before them."""
     for look, options in LOOKS.items():
         context = browser.new_context(**options)  # type: ignore[arg-type]
         page = context.new_page()
         page.set_default_timeout(WAIT_MILLISECONDS)
+        if key is not None:
+            page.goto(server + "/login")
+            write(page, out / f"login-{look}.png")
+            page.get_by_label("API key").fill(key)
+            page.get_by_role("button", name="Log in").click()
+            page.wait_for_url(server + "/")
         for name, address in pages.items():
             page.goto(server + address)
             if name in WAIT_FOR:
@@ -167,20 +173,11 @@ def take(browser: Browser, server: str, pages: dict[str, str], out: Path) -> Non
 
 
 def take_keys(browser: Browser, out: Path) -> None:
-    """The same for the login and the page of keys, on a server that has two keys."""
+    """Write the pictures of the login and the page of keys, on a server that has two keys."""
     with tempfile.TemporaryDirectory() as folder:
         keys = [create_key(Path(folder), owner, scope) for owner, scope in (("root", "admin"), ("alice", "write"))]
         with served(None, Path(folder)) as server:
-            for look, options in LOOKS.items():
-                context = browser.new_context(**options)  # type: ignore[arg-type]
-                page = context.new_page()
-                page.goto(server + "/keys")
-                write(page, out / f"login-{look}.png")
-                page.get_by_label("API key").fill(keys[0])
-                page.get_by_role("button", name="Log in").click()
-                page.wait_for_url(server + "/keys")
-                write(page, out / f"keys-{look}.png")
-                context.close()
+            take(browser, server, {"keys": "/keys"}, out, keys[0])
 
 
 def create_key(folder: Path, owner: str, scope: str) -> str:
