@@ -132,8 +132,8 @@ def check_inputs(network: NetworkBuilder, dataset: Dataset) -> None:
         for one in network.inputs
     )
     raise DatasetError(
-        f"data set: a sample has {len(found)} input(s), {given}, and {network.name} takes {len(network.inputs)}, "
-        f"{taken}. Use the data set that the network was made for.",
+        f"data set: the inputs of a sample are {given}, and {network.name} takes {taken}. Use the data set that the "
+        "network was made for.",
         code="wrong_input_shape",
     )
 

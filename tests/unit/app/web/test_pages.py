@@ -120,6 +120,14 @@ def test_links_of_a_page_lead_somewhere(shared: Bench, path: str) -> None:
             assert shared.client.get(target.partition("#")[0]).status_code == 200, address
 
 
+def test_a_job_leads_to_its_page_and_its_plot(shared: Bench, job: str) -> None:
+    """By the addresses in its document."""
+    urls = shared.client.get(f"/v1/jobs/{job}").json()["urls"]
+
+    assert "text/html" in shared.client.get(urls["page"]).headers["content-type"]
+    assert shared.client.get(urls["plot"]).headers["content-type"] == "image/svg+xml"
+
+
 def test_the_first_page_is_small(shared: Bench, job: str) -> None:
     """With everything that it loads it stays below 120 kB, compressed as the server sends it."""
     assert job
