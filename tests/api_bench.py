@@ -18,7 +18,6 @@ from starlette.types import Message
 
 from app.api.backend import Backend
 from app.core.blobs.references import BlobCheck, store_with_row
-from app.core.db import migrate
 from app.core.jobs import Job, NewJob, PointRow
 from app.core.jobs.lifecycle import End
 from app.core.queue import MemoryQueue
@@ -35,6 +34,7 @@ from cnet.models import ARCHITECTURES
 from cnet.results.points import BaselineResult, LayerResult, PartBytes, Point
 from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
+from tests.databases import add_tables
 
 BASE = "http://127.0.0.1:8000"
 
@@ -71,7 +71,7 @@ def start(folder: Path, *, queue: MemoryQueue | None = None, **settings: Any) ->
     sender = queue or MemoryQueue()
     quick = {"linger_seconds": 0.0}  # there is no connection that could be reset
     app = create_app(Settings(data_dir=folder, **{**quick, **settings}), sender)
-    migrate.upgrade(app.state.backend.database)
+    add_tables(app.state.backend.database)
     with TestClient(app, base_url=BASE, client=("127.0.0.1", 50000)) as client:
         yield Bench(app, client, sender, folder)
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import httpx2
 
-from app.core.db import migrate
 from app.core.db.engine import Database
 from app.core.keys import ApiKeys
 from app.core.settings import Settings
+from tests.databases import add_tables
 from tests.processes import until
 
 _UPLOAD_OFFSET = re.compile(rb"\r\nupload-offset: (\d+)\r\n", re.IGNORECASE)
@@ -31,7 +31,7 @@ class ApiServer:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.database = Database(settings.database)
-        migrate.upgrade(self.database)
+        add_tables(self.database)
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"

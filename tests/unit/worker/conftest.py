@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from app.core.db import migrate
 from app.core.db.engine import Database
 from app.core.jobs import Job, Jobs, Lifecycle, NewJob
 from app.core.settings import Settings
+from tests.databases import add_tables
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def settings(tmp_path: Path) -> Settings:
 def database(settings: Settings) -> Iterator[Database]:
     """An empty database."""
     made = Database(settings.database)
-    migrate.upgrade(made)
+    add_tables(made)
     yield made
     made.close()
 

@@ -13,6 +13,7 @@ from app.core.db import migrate
 from app.core.db.engine import Database
 from app.core.db.tables import metadata
 from app.core.jobs import Jobs, Lifecycle
+from tests.databases import add_tables
 from tests.postgres import Cluster
 from tests.unit.app.core.manual_clock import ManualClock
 
@@ -32,7 +33,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
     """An empty database with our tables."""
     if request.param == "sqlite":
         made = Database(f"sqlite:///{tmp_path / 'cnet.db'}")
-        migrate.upgrade(made)
+        add_tables(made)
     else:
         made = Database(request.getfixturevalue("migrated_url"))
         with made.write() as connection:
@@ -45,7 +46,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
 def sqlite(tmp_path: Path) -> Iterator[Database]:
     """An SQLite database with our tables."""
     made = Database(f"sqlite:///{tmp_path / 'cnet.db'}")
-    migrate.upgrade(made)
+    add_tables(made)
     yield made
     made.close()
 
