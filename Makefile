@@ -44,9 +44,10 @@ demo: $(STAMP) ## train a net, compress it through the service, prove what came 
 up: $(STAMP) ## run the service on http://127.0.0.1:8000, state in ./data
 	@$(BIN)/cnet up
 
-# One thread a process: pytest runs one process a core.
+# One thread a process. There are two more processes than cores, because tests of whole services mostly wait; those come
+# first (tests/acceptance), so that none of them is what the others wait for at the end.
 test: $(STAMP) ## run all tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile $(PYTEST)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(nproc) + 2)) --dist loadfile --no-loadscope-reorder $(PYTEST)
 
 lint: $(STAMP) ## check style, types and imports
 	$(BIN)/ruff check .
