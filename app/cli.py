@@ -16,7 +16,7 @@ import typer
 from app.commands import doctor, keys, service
 from app.commands.failures import Failure, describe
 from app.commands.files import bundles, compress, diff, evaluate, inspect
-from app.commands.remote import catalogue, compare, jobs, login, results, stored_files, studies, submit
+from app.commands.remote import catalogue, compare, jobs, login, results, stored_files, studies, submit, webhooks
 from app.console.exit_codes import CANCELLED, DONE, FAILED, USAGE
 from app.console.output import emit_json, note
 
@@ -32,7 +32,7 @@ app = typer.Typer(
 )
 for group in (
     *(service, compress, evaluate, inspect, bundles, diff),
-    *(submit, jobs, results, compare, studies, stored_files, catalogue, login, keys, doctor),
+    *(submit, jobs, results, compare, studies, stored_files, webhooks, catalogue, login, keys, doctor),
 ):
     group.add_to(app)
 

@@ -38,6 +38,8 @@ from app.api.studies.schemas import StudyRequest
 from app.api.upload_sweep import uploads_are_swept
 from app.api.uploads.endpoints import router as uploads
 from app.api.uploads.headers import TusResponses
+from app.api.webhooks.endpoints import router as webhooks
+from app.api.webhooks.schemas import SecretRequest
 from app.api.workers.endpoints import router as workers
 from app.core.db import migrate
 from app.core.errors import ServiceError
@@ -68,6 +70,7 @@ _TAGS = [
     {"name": "jobs", "description": "Compressing a checkpoint: submit a job, follow it, cancel it."},
     {"name": "studies", "description": "Grids of jobs: one specification, and the fields of it that vary."},
     {"name": "results", "description": "What a job made: points, bundles, decoded models, metrics."},
+    {"name": "webhooks", "description": "Messages to an address of yours, once a job has ended."},
     {"name": "catalogue", "description": "The parts that a job can name, and the limits of the server."},
     {"name": "workers", "description": "The processes that run jobs."},
     {"name": "keys", "description": "API keys, for administrators."},
@@ -109,7 +112,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     app.state.backend = backend
     for router in (jobs, uploads, stored, checkpoints, datasets, programs):  # they are tried in turn: polls first
         app.include_router(router)
-    for router in (studies, results, compare, catalogue, workers, keys, health, metrics):
+    for router in (studies, results, webhooks, compare, catalogue, workers, keys, health, metrics):
         app.include_router(router)
     add_pages(app)
     for kind in (ServiceError, CnetError, SQLAlchemyError, OSError):
@@ -121,7 +124,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     app.add_middleware(RequestContext)
     app.add_middleware(RecordAnswers, counts=backend.requests, traced=bool(backend.settings.otlp_endpoint))
     app.add_middleware(Draining, silence=backend.settings.linger_seconds)  # the last added is the outermost
-    app.openapi = lambda: describe(app, (JobSpec, StudyRequest, KeyRequest))  # type: ignore[method-assign]
+    app.openapi = lambda: describe(app, (JobSpec, StudyRequest, KeyRequest, SecretRequest))  # type: ignore[method-assign]
     return app
 
 

@@ -63,6 +63,12 @@ class Compressible(UserDocument):
         return Selection(self.include, self.exclude)
 
 
+class Webhook(UserDocument):
+    """The receiver of a message once the job has ended. A job that runs without a server sends none."""
+
+    url: str = Field(min_length=1, max_length=2000, description="URL that receives the message, by `POST`; `https`.")
+
+
 class JobSpec(UserDocument):
     """One compression job. A field that is left out or null has its default, and so has each field of its parts."""
 
@@ -139,6 +145,10 @@ class JobSpec(UserDocument):
     )
     time_limit: int | None = Field(
         default=None, ge=1, description="Seconds that the job may run; waiting in the queue does not count."
+    )
+
+    webhook: Webhook | None = Field(
+        default=None, description="Address to which a server sends a message once the job has ended; null: none."
     )
 
     @classmethod

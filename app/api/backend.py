@@ -22,6 +22,8 @@ from app.core.queue import JobQueue
 from app.core.settings import Settings
 from app.core.uploaded_files import UploadedFiles
 from app.core.uploads import Holdings, PartialFiles, Uploads, open_partial_files
+from app.core.webhooks.deliveries import Deliveries
+from app.core.webhooks.secrets import WebhookSecrets
 from app.core.workers import Workers
 
 _HEAVY_REQUESTS = 2  # uploads read and bundles decoded at once: each needs memory and a processor core
@@ -58,6 +60,8 @@ class Backend:
     points: JobPoints
     logs: JobLogs
     outbox: Outbox
+    deliveries: Deliveries
+    webhook_secrets: WebhookSecrets
 
     @classmethod
     def create(cls, settings: Settings, queue: JobQueue | None = None) -> Backend:
@@ -98,6 +102,8 @@ class Backend:
             points=JobPoints(database),
             logs=JobLogs(database),
             outbox=Outbox(database, sender),
+            deliveries=Deliveries(database),
+            webhook_secrets=WebhookSecrets(database),
         )
 
     def close(self) -> None:

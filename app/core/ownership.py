@@ -5,14 +5,19 @@ from __future__ import annotations
 from sqlalchemy import delete, func, select, update
 
 from app.core.db.engine import Database
-from app.core.db.tables import api_keys, idempotency, metadata
+from app.core.db.tables import api_keys, idempotency, metadata, webhook_secrets
+from app.core.webhooks.secrets import move_secret
 
 LOCAL_OWNER = "local"
 
 OwnerFilter = str | None
 """The owner whose objects are looked at; None: those of all owners."""
 
-_OWNED = [table for table in metadata.sorted_tables if "owner" in table.c and table not in (api_keys, idempotency)]
+_OWNED = [
+    table
+    for table in metadata.sorted_tables
+    if "owner" in table.c and table not in (api_keys, idempotency, webhook_secrets)
+]
 
 
 def count_local(database: Database) -> int:
@@ -29,6 +34,7 @@ def adopt_local(database: Database, owner: str) -> int:
     """
     with database.write() as connection:
         connection.execute(delete(idempotency).where(idempotency.c.owner == LOCAL_OWNER))
+        move_secret(connection, LOCAL_OWNER, owner)
         moved = [
             connection.execute(update(table).where(table.c.owner == LOCAL_OWNER).values(owner=owner)).rowcount
             for table in _OWNED

@@ -167,6 +167,21 @@ class Settings(BaseSettings):
     )
     max_study_jobs: int = Field(default=1000, ge=1, description="Jobs of one study; a larger one is refused (422).")
 
+    webhook_attempts: int = Field(
+        default=10, ge=1, le=100, description="How often a message to a webhook is sent before it counts as failed."
+    )
+    webhook_retry_seconds: float = Field(
+        default=5.0,
+        gt=0,
+        description="Longest pause before the second attempt to send it; it grows four times with each, to 12 hours.",
+    )
+    webhook_timeout_seconds: float = Field(
+        default=10.0, gt=0, description="Seconds in which the receiver of a webhook must answer."
+    )
+    webhook_allow_private: bool = Field(
+        default=False, description="Whether webhooks may go to addresses that are not public, and use http."
+    )
+
     @property
     def database(self) -> str:
         """SQLAlchemy URL of the database."""

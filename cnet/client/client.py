@@ -82,6 +82,8 @@ class Client(Blocking):
     wait = blocking(AllCalls.wait)
     events = blocking(AllCalls.events)
     event_list = blocking(AllCalls.event_list)
+    deliveries = blocking(AllCalls.deliveries)
+    webhook_secret = blocking(AllCalls.webhook_secret)
     logs = blocking(AllCalls.logs)
     follow_logs = blocking(AllCalls.follow_logs)
     cancel = blocking(AllCalls.cancel)

@@ -15,7 +15,7 @@ from cnet.spec import JobSpec
 STATE_VERSION = 3
 """Version of the saved state of a run. It rises with each change, so that no release resumes the state of another."""
 
-_NOT_IN_BUNDLES = ("name", "labels", "checkpoint", "time_limit", "resources")
+_NOT_IN_BUNDLES = ("name", "labels", "checkpoint", "time_limit", "resources", "webhook")
 _AFTER_TRAINING = ("quantize", "encode", "target")
 """Fields of a spec that matter only after the fine-tuning."""
 
@@ -26,9 +26,9 @@ _AFTER_RATE = ("prune", "recover")
 def spec_document(spec: JobSpec) -> dict[str, Any]:
     """The resolved spec as the manifest of a bundle has it.
 
-    Without what does not change the weights of a bundle (name, labels, time limit, resources, ids of the checkpoint and
-    of an uploaded data set), and without the fields that are searched for: their defaults would read as what the user
-    asked for. The name of a built-in data set stays.
+    Without what does not change the weights of a bundle (name, labels, time limit, resources, webhook, ids of the
+    checkpoint and of an uploaded data set), and without the fields that are searched for: their defaults would read as
+    what the user asked for. The name of a built-in data set stays.
     """
     document = {key: value for key, value in resolved_document(spec).items() if key not in _NOT_IN_BUNDLES}
     if spec.dataset not in DATASETS.names():

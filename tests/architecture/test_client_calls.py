@@ -53,6 +53,8 @@ CALLS: dict[str, Callable[[Client, Path], Any]] = {
     "retry_job": lambda client, _: client.retry("job_1"),
     "list_job_events": lambda client, _: client.event_list("job_1"),
     "get_job_log": lambda client, _: client.logs("job_1"),
+    "list_deliveries": lambda client, _: client.deliveries("job_1"),
+    "show_webhook_secret": lambda client, _: client.webhook_secret(),
     "create_study": lambda client, _: client.submit_study({}, {}),
     "list_studies": lambda client, _: client.studies(),
     "get_study": lambda client, _: client.study("study_1"),

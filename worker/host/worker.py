@@ -27,6 +27,7 @@ from worker.host.watchdog import Watchdog
 from worker.maintain.periodic import PeriodicSteps, Step
 from worker.maintain.reaper import Reaper
 from worker.maintain.retention import Retention
+from worker.maintain.webhooks import WebhookSender
 from worker.run.supervisor import RunningWorker, Supervisor
 from worker.state import open_states
 
@@ -96,6 +97,7 @@ class Worker:
         self._periodic = [
             PeriodicSteps("reaper", steps, self._settings.reap_seconds),
             PeriodicSteps("retention", retention.steps(), RETENTION_SECONDS),
+            PeriodicSteps("webhooks", WebhookSender(self._settings, database).steps(), self._settings.reap_seconds),
         ]
         for periodic in self._periodic:
             periodic.start()

@@ -19,12 +19,13 @@ from app.core.blobs import BlobStore
 from app.core.blobs.references import delete_unreferenced, digests_in_use
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
-from app.core.db.tables import checkpoints, datasets, events, job_logs, jobs, points, programs, studies
+from app.core.db.tables import checkpoints, datasets, deliveries, events, job_logs, jobs, points, programs, studies
 from app.core.idempotency import IdempotencyKeys
 from app.core.jobs import JobFolder, JobLogs, Lifecycle, Trainings
 from app.core.settings import Settings
 from app.core.states import ACTIVE, FINAL
 from app.core.uploads import Uploads, open_partial_files, sweep_uploads
+from app.core.webhooks.deliveries import DeliveryState
 from worker.run.job_log import JobLog
 from worker.state import JobStates
 
@@ -141,8 +142,12 @@ class Retention:
                     _remove(path)
 
     def remove_rows(self) -> None:
-        """Remove stored answers to repeated requests."""
+        """Remove stored answers to repeated requests, and messages to webhooks of deleted jobs that were sent."""
         IdempotencyKeys(self._database, self._clock).forget(IDEMPOTENCY_SECONDS)
+        deleted = select(jobs.c.id).where(jobs.c.deleted_at.is_not(None))
+        sent = deliveries.c.state != DeliveryState.PENDING
+        with self._database.write() as connection:
+            connection.execute(delete(deliveries).where(sent, deliveries.c.job_id.in_(deleted)))
 
     def _send_logs(self, folder: JobFolder, attempts: list[int]) -> None:
         """Send the logs of attempts to the database, where a killed process or an earlier release has not done so."""

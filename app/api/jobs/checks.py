@@ -17,6 +17,7 @@ from app.api.jobs.schemas import Estimate
 from app.api.programs import service as programs
 from app.core.ownership import OwnerFilter
 from app.core.uploaded_files import UploadedFile
+from app.core.webhooks.addresses import url_mistake
 from cnet import dtypes
 from cnet.data.dataset_facts import DatasetFacts
 from cnet.errors import Issue, SpecError
@@ -106,6 +107,7 @@ def check(backend: Backend, document: Any, owner: OwnerFilter) -> CheckedSpec:
     _check_text(spec)
     _check_limit(backend, spec)
     check_resources(spec)
+    _check_webhook(backend, spec)
     dataset = datasets.resolve(backend, spec.dataset, owner) if spec.dataset is not None else None
     calibration = input_checks.calibration_inputs(backend, spec, owner)
     if dataset is not None or calibration is not None:
@@ -129,6 +131,16 @@ def _check_checkpoint(spec: JobSpec, checkpoint: UploadedFile, dataset: DatasetF
         check_match(cast(Architecture, spec.architecture), *dataset.images, shapes)
     tensors = (TensorFacts.of(row) for row in rows if row["tied_to"] is None)
     return CheckedSpec(spec, checkpoint.id, dataset, tuple(tensors))
+
+
+def _check_webhook(backend: Backend, spec: JobSpec) -> None:
+    """Check the address of the webhook, as far as its URL shows it. Raises SpecError."""
+    if spec.webhook is None:
+        return
+    mistake = url_mistake(spec.webhook.url, allow_private=backend.settings.webhook_allow_private)
+    if mistake is not None:
+        issue = Issue(("webhook", "url"), mistake)
+        raise SpecError(f"{issue}. Give another address, or leave webhook out.", issues=(issue,))
 
 
 def _check_program(

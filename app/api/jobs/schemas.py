@@ -57,13 +57,17 @@ class JobUrls(BaseModel):
     bundle: str = Field(description="The bundle of its selected point.")
     metrics: str = Field(description="All of its metrics.")
     plot: str | None = Field(description="The plot of accuracy against size.")
+    deliveries: str = Field(description="The messages to its webhook.")
     page: str | None = Field(description="Its web page.")
 
     @classmethod
     def of(cls, job_id: str) -> JobUrls:
         """The paths for a job with this id."""
         base = f"/v1/jobs/{job_id}"
-        own = {name: f"{base}/{name}" for name in ("events", "logs", "cancel", "results", "bundle", "metrics")}
+        own = {
+            name: f"{base}/{name}"
+            for name in ("events", "logs", "cancel", "results", "bundle", "metrics", "deliveries")
+        }
         return cls.model_validate({"self": base, **own, "plot": f"{base}/plot.svg", "page": f"/jobs/{job_id}"})
 
 

@@ -67,12 +67,17 @@ def show(job: JobId, *, server: ServerOptions, json: Json = False) -> None:
     with server.client() as client:
         document = client.job(job)
         results = client.results(job) if document["status"] != "queued" else None
+        deliveries = client.deliveries(job) if document["spec"].get("webhook") else []
     if json:
-        emit_json({**document, "results": results})
+        emit_json({**document, "results": results, "deliveries": deliveries})
         return
     times = ("created_at", "started_at", "ended_at")
     shown = ("id", "owner", "name", "status", "phase", "attempt", *times, "worker", "error")
-    emit_line(columns(("FIELD", "VALUE"), [(name, _cell(document.get(name))) for name in shown]))
+    facts = [(name, _cell(document.get(name))) for name in shown]
+    facts += [
+        ("webhook", f"{one.state} after {one.attempts} attempts. {one.error or ''}".strip()) for one in deliveries
+    ]
+    emit_line(columns(("FIELD", "VALUE"), facts))
     if results and results["baseline"]:
         emit_line("")
         emit_line(results_table(results, document["spec"]))

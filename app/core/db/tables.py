@@ -214,6 +214,36 @@ outbox = Table(
     Index(None, "job_id"),
 )
 
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", ID, primary_key=True),
+    Column("job_id", ID, ForeignKey("jobs.id"), nullable=False),
+    Column("url", Text, nullable=False),
+    Column("host", String(255), nullable=False),  # of the URL
+    Column("type", String(40), nullable=False),
+    Column("body", Text, nullable=False),  # what is sent and signed
+    Column("state", String(20), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("next_at", UtcDateTime),  # null: it is not sent again
+    Column("last_at", UtcDateTime),
+    Column("response_status", Integer),
+    Column("error", Text),
+    Index(None, "job_id"),
+    Index(None, "state", "next_at"),
+)
+
+webhook_secrets = Table(
+    "webhook_secrets",
+    metadata,
+    Column("owner", OWNER, primary_key=True),
+    Column("secret", String(100), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("previous", String(100)),
+    Column("previous_until", UtcDateTime),
+)
+
 idempotency = Table(
     "idempotency",
     metadata,

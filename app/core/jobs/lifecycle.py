@@ -19,8 +19,10 @@ from app.core.db.tables import jobs, outbox
 from app.core.jobs import waiting
 from app.core.jobs.events import EventType, append_events, append_numbered
 from app.core.jobs.job import Job
+from app.core.jobs.losses import running_seconds, worker_lost
 from app.core.jobs.waiting import Offer
 from app.core.states import Status, sources
+from app.core.webhooks.deliveries import add_deliveries
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,7 @@ class Lifecycle:
             if not _changed(connection, update(jobs).where(*held).values(values)):
                 return False
             append_events(connection, job_id, now, [("status", _status_data(end))])
+            add_deliveries(connection, now, [job_id])
             return True
 
     def request_cancel(self, job_id: str) -> Job | None:
@@ -171,6 +174,7 @@ class Lifecycle:
                 queued.values(status=Status.CANCELLED, cancel_requested=True, ended_at=now, lease_until=None),
             ):
                 append_events(connection, job_id, now, [("status", {"status": Status.CANCELLED})])
+                add_deliveries(connection, now, [job_id])
             elif _changed(connection, running.values(status=Status.CANCELLING, cancel_requested=True)):
                 append_events(connection, job_id, now, [("status", {"status": Status.CANCELLING})])
             job = Job.from_row(connection.execute(select(jobs).where(jobs.c.id == job_id)).mappings().one())
@@ -211,7 +215,7 @@ class Lifecycle:
         if job.status is Status.CANCELLING:
             values |= {"status": Status.CANCELLED, "ended_at": now}
         elif lost >= max_lost:
-            values |= {"status": Status.FAILED, "ended_at": now, **_worker_lost(job, lost)}
+            values |= {"status": Status.FAILED, "ended_at": now, **worker_lost(job, lost)}
         else:
             values |= _requeued(job, now)
         late = jobs.c.lease_until.is_(None) | (jobs.c.lease_until < now)
@@ -250,15 +254,8 @@ class Lifecycle:
             )
 
 
-def _running_seconds(job: Job, now: datetime) -> float:
-    """Seconds that the last attempt ran: until now, or until its lease ended."""
-    if job.started_at is None:
-        return 0.0
-    return max((min(job.lease_until or now, now) - job.started_at).total_seconds(), 0.0)
-
-
 def _requeued(job: Job, now: datetime) -> dict[str, Any]:
-    return {"status": Status.QUEUED, "queued_at": now, "ran_seconds": job.ran_seconds + _running_seconds(job, now)}
+    return {"status": Status.QUEUED, "queued_at": now, "ran_seconds": job.ran_seconds + running_seconds(job, now)}
 
 
 def _released(connection: Connection, job: Job, now: datetime, values: dict[str, Any], log: str) -> Status:
@@ -268,6 +265,8 @@ def _released(connection: Connection, job: Job, now: datetime, values: dict[str,
         connection.execute(insert(outbox).values(job_id=job.id, created_at=now))
     end = End(status, values.get("error_code"), values.get("error_detail"))
     append_events(connection, job.id, now, [("log", {"log": log}), ("status", _status_data(end))])
+    if status.final:
+        add_deliveries(connection, now, [job.id])
     return status
 
 
@@ -285,13 +284,3 @@ def _status_data(end: End) -> dict[str, Any]:
     if end.code is not None:
         data["error"] = {"code": end.code, "detail": end.detail}
     return data
-
-
-def _worker_lost(job: Job, lost: int) -> dict[str, str]:
-    return {
-        "error_code": "worker_lost",
-        "error_detail": (
-            f"job: {lost} workers in a row were lost while they ran it (last in phase {job.phase or 'load'}), most"
-            " often because they ran out of memory. Try a smaller batch_size or a larger machine, then retry the job."
-        ),
-    }

@@ -19,6 +19,7 @@ from app.core.jobs.job import Job, NewJob
 from app.core.jobs.store import Jobs
 from app.core.ownership import OwnerFilter
 from app.core.states import ACTIVE, Status
+from app.core.webhooks.deliveries import add_deliveries
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,8 @@ class Studies:
                 rows = connection.execute(counted.returning(jobs.c.id, jobs.c.event_seq)).all()
                 numbers = [(row.id, row.event_seq) for row in rows]
                 append_numbered(connection, now, numbers, "status", {"status": values["status"]})
+                if before is Status.QUEUED:
+                    add_deliveries(connection, now, [row.id for row in rows])
                 changed += len(rows)
         return changed
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from cnet.client.calls.base import path_of
 from cnet.client.calls.results import ResultCalls
-from cnet.client.documents import Event, Validation
+from cnet.client.documents import Delivery, Event, Validation, WebhookSecret
 from cnet.client.errors import ClientError, WaitTimeoutError
 from cnet.client.http.call import Call, may_succeed_later, pause_after
 from cnet.client.job import FINAL, AsyncJob, OnEvent
@@ -110,6 +110,19 @@ class JobCalls(ResultCalls):
                 if breaks > _MOST_BREAKS or not may_succeed_later(error):
                     raise
             await self._transport.connection.sleep(min(pause_after(breaks), 10.0))
+
+    async def deliveries(self, job_id: str) -> list[Delivery]:
+        """The messages to the job's webhook: whether they were delivered, and why not."""
+        document = await self._get(f"{path_of('jobs', job_id)}/deliveries")
+        return [Delivery(each) for each in document["data"]]
+
+    async def webhook_secret(self, *, change: bool = False) -> WebhookSecret:
+        """The secret that signs the messages to the webhooks of your jobs.
+
+        Args:
+            change: make a new one first. Messages are signed with the old one too, for 24 hours.
+        """
+        return WebhookSecret(await self._post("/v1/webhooks/secret", {"change": change}))
 
     async def event_list(self, job_id: str, *, after: int = 0) -> list[Event]:
         """The job's events so far, those after number ``after``."""

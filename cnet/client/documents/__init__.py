@@ -17,6 +17,7 @@ from cnet.client.documents.files import (
     Upload,
 )
 from cnet.client.documents.jobs import (
+    Delivery,
     EpochMetrics,
     Estimate,
     Event,
@@ -28,6 +29,7 @@ from cnet.client.documents.jobs import (
     StudyMember,
     StudyUrls,
     Validation,
+    WebhookSecret,
 )
 from cnet.client.documents.service import (
     About,
@@ -49,6 +51,7 @@ __all__ = [
     "Catalogue",
     "Checkpoint",
     "Dataset",
+    "Delivery",
     "Document",
     "EpochMetrics",
     "Estimate",
@@ -74,6 +77,7 @@ __all__ = [
     "Tensor",
     "Upload",
     "Validation",
+    "WebhookSecret",
     "Worker",
     "WorkerList",
 ]

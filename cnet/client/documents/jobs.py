@@ -37,6 +37,30 @@ class JobError(Document):
     detail: str
 
 
+class Delivery(Document):
+    """A message to the webhook of a job."""
+
+    id: str
+    type: str
+    url: str
+    state: str
+    attempts: int
+    created_at: str | None
+    last_at: str | None
+    next_at: str | None
+    response_status: int | None
+    error: str | None
+
+
+class WebhookSecret(Document):
+    """The secret that signs the messages to an owner's webhooks."""
+
+    owner: str
+    secret: str
+    created_at: str | None
+    previous_until: str | None
+
+
 class JobUrls(Document):
     """The paths of a job's routes."""
 
@@ -48,6 +72,7 @@ class JobUrls(Document):
     bundle: str
     metrics: str
     plot: str | None
+    deliveries: str
     page: str | None
 
 

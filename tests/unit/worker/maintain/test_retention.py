@@ -18,6 +18,7 @@ from app.core.jobs.studies import NewStudy
 from app.core.settings import Settings
 from app.core.states import Status
 from app.core.uploaded_files import NewUploadedFile, UploadedFile, UploadedFiles
+from app.core.webhooks.deliveries import Deliveries, DeliveryState, Result
 from tests.job_logs import log_text
 from tests.stored_blobs import unchecked
 from worker.maintain.retention import BLOB_SECONDS, SCRATCH_SECONDS, Retention
@@ -279,3 +280,21 @@ def test_old_answers_to_repeated_requests_go(clean: Callable[..., None], databas
     keys.begin("local", "key", "a" * 64, 60.0)
     clean(LATER)
     assert keys.begin("local", "key", "b" * 64, 60.0) is not None
+
+
+def test_messages_of_deleted_jobs_go_once_they_are_sent(
+    clean: Callable[..., None], jobs: Jobs, lifecycle: Lifecycle, database: Database
+) -> None:
+    """One that was not delivered yet is still sent, and one of a job that is not deleted stays."""
+    deliveries, spec = Deliveries(database), {"webhook": {"url": "https://hooks.example.org/"}}
+    sent, waiting, kept = (jobs.create(NewJob("local", spec, 100)) for _ in range(3))
+    for job in (sent, waiting, kept):
+        lifecycle.request_cancel(job.id)
+        claimed = deliveries.claim_next(20)
+        assert claimed is not None
+        if job is not waiting:
+            deliveries.record(claimed, Result(DeliveryState.DELIVERED, 204))
+    for job in (sent, waiting):
+        jobs.mark_deleted(job.id)
+    clean()
+    assert [len(deliveries.of_job(job.id)) for job in (sent, waiting, kept)] == [0, 1, 1]

@@ -39,13 +39,13 @@ FIELDS = {
         "versions",
     ),
 }
-URLS = {"self", "events", "logs", "cancel", "results", "bundle", "metrics", "plot", "page"}
+HOOK = {"url": "https://hooks.example.org/cnet"}
+URLS = {"self", "events", "logs", "cancel", "results", "bundle", "metrics", "plot", "deliveries", "page"}
 
 
 def test_submit(bench: Bench) -> None:
     """A submission is 202 with the job, queued, in the contract's form; its id is sent to the queue."""
-    spec = {"checkpoint": lenet(bench), "name": "my job", "labels": {"team": "vision"}, "webhook": None}
-    spec.pop("webhook")
+    spec = {"checkpoint": lenet(bench), "name": "my job", "labels": {"team": "vision"}, "webhook": HOOK}
     answer = bench.client.post("/v1/jobs", json=spec)
     job = answer.json()
     assert (answer.status_code, answer.headers["location"]) == (202, f"/v1/jobs/{job['id']}")
@@ -53,6 +53,7 @@ def test_submit(bench: Bench) -> None:
     assert set(job["urls"]) == URLS
     assert (job["status"], job["progress"], job["queue_position"], job["attempt"]) == ("queued", 0.0, 0, 1)
     assert (job["name"], job["labels"], job["study"], job["error"]) == ("my job", {"team": "vision"}, None, None)
+    assert job["spec"]["webhook"] == HOOK
     assert bench.queue.sent == ["cpu"]
     assert bench.client.get(job["urls"]["self"]).json() == job
 

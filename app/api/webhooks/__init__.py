@@ -1,0 +1,1 @@
+"""Webhooks: the messages about jobs that have ended, and the secret that signs them."""
