@@ -119,7 +119,7 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
         app.add_exception_handler(kind, handle_known)
     app.add_exception_handler(RequestValidationError, handle_validation)
     app.add_exception_handler(HTTPException, handle_http)
-    app.add_middleware(Authentication, keys=backend.keys)
+    app.add_middleware(Authentication, keys=backend.keys, limits=backend.limits)
     app.add_middleware(TusResponses)
     app.add_middleware(RequestContext)
     app.add_middleware(RecordAnswers, counts=backend.requests, traced=bool(backend.settings.otlp_endpoint))
@@ -149,6 +149,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         log.info("removed the folders of requests that a killed server left behind", folders=removed)
     async with uploads_are_swept(backend):
         yield
+    await backend.limits.counters.close()
     backend.close()
 
 

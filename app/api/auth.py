@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars
 
 from app.api.http.problems import known_problem
+from app.api.limits.policy import RequestLimits
 from app.api.session import check_same_origin, session_key
 from app.core.errors import ForbiddenError, ServiceError, UnauthorizedError
 from app.core.keys import ApiKey, ApiKeys, KeyLookup, NotRememberedError, RememberedKeys
@@ -44,29 +45,48 @@ class Principal:
 
 
 class Authentication:
-    """ASGI middleware that authenticates requests to ``/v1`` and ``/metrics`` and sets ``request.state.principal``."""
+    """ASGI middleware that authenticates requests to ``/v1`` and ``/metrics`` and sets ``request.state.principal``.
 
-    def __init__(self, app: ASGIApp, keys: ApiKeys) -> None:
+    It refuses those that are too many (``app.api.limits``).
+    """
+
+    def __init__(self, app: ASGIApp, keys: ApiKeys, limits: RequestLimits) -> None:
         self._app = app
         self._keys = keys
+        self._limits = limits
         self._remembered = RememberedKeys(keys)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one ASGI connection."""
-        if scope["type"] != "http" or not _needs_authentication(scope["path"]):
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         try:
-            principal = await self._authenticate(scope)
+            await self._admit(scope)
         except ServiceError as error:
             answer = known_problem(Request(scope), error)
             if answer is None:
                 raise
             await answer(scope, receive, send)
             return
+        await self._app(scope, receive, send)
+
+    async def _admit(self, scope: Scope) -> None:
+        """Find out who sends a request, where it matters, and count it.
+
+        Raises UnauthorizedError, ForbiddenError, TooManyError.
+        """
+        if not _needs_authentication(scope["path"]):
+            await self._limits.check_open(scope)
+            return
+        try:
+            principal = await self._authenticate(scope)
+        except UnauthorizedError:
+            await self._limits.check_unknown(scope)
+            raise
         scope.setdefault("state", {})["principal"] = principal
         bind_contextvars(owner=principal.owner)
-        await self._app(scope, receive, send)
+        await self._limits.check_known(scope, principal.key_id or principal.owner)
 
     async def _authenticate(self, scope: Scope) -> Principal:
         """The principal of a request. The database is asked, in a thread, where what is remembered is not enough."""

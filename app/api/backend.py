@@ -9,6 +9,8 @@ from anyio import CapacityLimiter
 from app.api.blob_download import BlobDownloads
 from app.api.jobs.feed import JobFeed
 from app.api.jobs.placement import LiveWorkers
+from app.api.limits.counters import RequestCounters
+from app.api.limits.policy import RequestLimits
 from app.api.metrics.request_counts import RequestCounts
 from app.api.running_hashes import RunningHashes
 from app.api.sandbox import Sandbox, SandboxLimits
@@ -60,6 +62,7 @@ class Backend:
     points: JobPoints
     logs: JobLogs
     outbox: Outbox
+    limits: RequestLimits
     deliveries: Deliveries
     webhook_secrets: WebhookSecrets
 
@@ -102,6 +105,9 @@ class Backend:
             points=JobPoints(database),
             logs=JobLogs(database),
             outbox=Outbox(database, sender),
+            limits=RequestLimits(
+                RequestCounters(settings.broker), settings.requests_per_minute, settings.address_requests_per_minute
+            ),
             deliveries=Deliveries(database),
             webhook_secrets=WebhookSecrets(database),
         )

@@ -167,6 +167,18 @@ class Settings(BaseSettings):
     )
     max_study_jobs: int = Field(default=1000, ge=1, description="Jobs of one study; a larger one is refused (422).")
 
+    requests_per_minute: int = Field(
+        default=0,
+        ge=0,
+        description="Requests of one API key in a minute, over all API processes; more are refused (429). Parts of "
+        "uploads do not count, a stream of events counts once. 0: any number.",
+    )
+    address_requests_per_minute: int = Field(
+        default=0,
+        ge=0,
+        description="Requests without a valid key, and logins, of one address in a minute; more are refused (429). "
+        "0: any number.",
+    )
     webhook_attempts: int = Field(
         default=10, ge=1, le=100, description="How often a message to a webhook is sent before it counts as failed."
     )

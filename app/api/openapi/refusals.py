@@ -20,7 +20,7 @@ DESCRIPTIONS: Mapping[int, str] = {
     416: "The range begins after the end of the content.",
     422: "The request is well-formed and not valid: `errors` or `code` says why.",
     423: "Another request is changing the object.",
-    429: "A quota is used up. `Retry-After` says when to try again.",
+    429: "A quota is used up, or too many requests were sent in a minute. `Retry-After` says when to try again.",
     460: "The bytes do not have the checksum that was sent with them.",
     500: "A fault of the server. `request_id` names it in the server's log.",
     503: "The database, the store or the broker does not answer. `Retry-After` says when to try again.",
@@ -80,7 +80,7 @@ def _derived(operation: Mapping[str, Any]) -> Iterator[int]:
     parameters = operation.get("parameters", ())
     yield 500
     if operation.get("security"):
-        yield from (401, 403, 503, 507)
+        yield from (401, 403, 429, 503, 507)
     named = {parameter["name"] for parameter in parameters if parameter["in"] == "path"}
     if named:
         yield 404

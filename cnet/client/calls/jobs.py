@@ -11,12 +11,13 @@ from typing import Any
 from cnet.client.calls.base import path_of
 from cnet.client.calls.results import ResultCalls
 from cnet.client.documents import Delivery, Event, Validation, WebhookSecret
-from cnet.client.errors import ClientError, WaitTimeoutError
+from cnet.client.errors import ApiError, ClientError, WaitTimeoutError
 from cnet.client.http.call import Call, may_succeed_later, pause_after
 from cnet.client.job import FINAL, AsyncJob, OnEvent
 
 _LONGEST_WAIT = 30.0  # seconds of one waiting request; the server allows 60
 _POLL_SECONDS = 1.0  # the longest wait between two looks for events
+_LONGEST_BREAK = 10.0  # seconds before the stream is asked for again, unless the server says another time
 _MOST_BREAKS = 8  # how often in a row the stream of events may break without an event
 
 
@@ -105,11 +106,14 @@ class JobCalls(ResultCalls):
                 breaks += 1
                 if breaks > 1 and (await self.job(job_id))["status"] in FINAL:
                     return
+                pause = min(pause_after(breaks), _LONGEST_BREAK)
             except ClientError as error:
                 breaks += 1
                 if breaks > _MOST_BREAKS or not may_succeed_later(error):
                     raise
-            await self._transport.connection.sleep(min(pause_after(breaks), 10.0))
+                told = isinstance(error, ApiError) and error.retry_after is not None
+                pause = pause_after(breaks, error) if told else min(pause_after(breaks), _LONGEST_BREAK)
+            await self._transport.connection.sleep(pause)
 
     async def deliveries(self, job_id: str) -> list[Delivery]:
         """The messages to the job's webhook: whether they were delivered, and why not."""

@@ -57,6 +57,19 @@ def test_a_busy_server_is_asked_again_after_its_retry_after() -> None:
     assert pauses == [7.0]
 
 
+def test_events_go_on_after_the_retry_after_of_a_busy_server() -> None:
+    """However long it is, up to a minute."""
+    pauses: list[float] = []
+    busy = httpx2.Response(429, headers={"Retry-After": "45"}, json={"code": "rate_limited", "detail": "wait"})
+    last = 'id: 1\nevent: status\ndata: {"id": 1, "type": "status", "status": "succeeded"}\n\n'
+    stream = httpx2.Response(200, headers={"Content-Type": "text/event-stream"}, text=last)
+
+    found = list(client_of(answers(busy, stream), pauses).events("job_1"))
+
+    assert [event["id"] for event in found] == [1]
+    assert pauses == [45.0]
+
+
 def test_a_broken_connection_is_made_again_with_growing_pauses() -> None:
     """Until it goes through."""
     pauses: list[float] = []
