@@ -18,6 +18,7 @@ from app.core.blobs.references import delete_unreferenced, digests_in_use
 from app.core.db.engine import Database
 from app.core.db.tables import events, jobs, outbox, uploads
 from app.core.states import FINAL
+from app.core.uploads import Uploads, open_partial_files, sweep_uploads
 from benchmarks.chaos.clients import Record
 from benchmarks.chaos.deployment import Deployment
 from benchmarks.chaos.plan import checkpoint
@@ -65,6 +66,9 @@ def check_store(deployment: Deployment, database: Database) -> int:
     states = open_states(deployment.settings)
     Retention(deployment.settings, database, blobs, states).remove_states()
     assert states.job_ids() == [], "states of jobs that have ended are left"
+    partial_files = open_partial_files(deployment.settings)
+    sweep_uploads(Uploads(database, 0.0), partial_files)  # a server was killed before it deleted them
+    assert list(partial_files.ids()) == [], "bytes of deleted uploads are left"
     return len(stored - used)
 
 
