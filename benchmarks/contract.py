@@ -32,6 +32,7 @@ CHECKS = (
     "response_schema_conformance",
 )
 _FILES = 30  # generated requests for each route that reads a file, which a new process does each time
+_HOOKS = ("SCHEMATHESIS_HOOKS=benchmarks.contract_hooks", f"PYTHONPATH={Path(__file__).resolve().parents[1]}")
 _KNOWN = 0.7  # the share of requests that name an object which is there
 
 
@@ -42,6 +43,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=1, help="requests at a time")
     parser.add_argument("--only", help="id of one route")
+    parser.add_argument("--phases", default="examples,coverage,fuzzing", help="those of schemathesis, by commas")
     parser.add_argument("--no-page", action="store_true", help="leave docs/results/service.md as it is")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the processes of the server would stay
@@ -66,10 +68,10 @@ def main() -> int:
 
 def _command(config: Path, report: Path, chosen: argparse.Namespace, target: list[str]) -> list[str]:
     return [
-        *(str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(config)),
-        *("run", *target, "--phases", "examples,coverage,fuzzing", "--checks", ",".join(CHECKS)),
+        *("env", *_HOOKS, str(Path(sys.executable).with_name("schemathesis")), "--config-file", str(config)),
+        *("run", *target, "--phases", chosen.phases, "--checks", ",".join(CHECKS)),
         *("--max-examples", str(chosen.examples), "--seed", str(chosen.seed), "--workers", str(chosen.workers)),
-        *("--mode", "all", "--continue-on-failure", "--request-timeout", "60", "--no-color"),
+        *("--mode", "all", "--continue-on-failure", "--request-timeout", "100", "--no-color"),
         *("--report", "json", "--report-json-path", str(report), "--suppress-health-check", "all"),
         *(("--include-operation-id", chosen.only) if chosen.only else ()),
     ]
