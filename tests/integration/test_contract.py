@@ -12,6 +12,7 @@ from tests.repository import ROOT
 
 
 @pytest.mark.postgres
+@pytest.mark.timeout(900)  # a busy machine needs three minutes
 def test_no_generated_request_gets_an_undocumented_answer() -> None:
     """Four for each route, by schemathesis; ``python -m benchmarks.contract`` sends many more."""
     binaries()  # or a skip
