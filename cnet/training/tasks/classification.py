@@ -43,8 +43,8 @@ class Classification(Task):
         if targets is None or not targets.are_labels or len(output) != len(targets.shape) + 2:
             raise refuse(
                 f"task classification: the targets are {described(targets)}, and the network's output has the shape "
-                f"{shown(output)}. Give integer labels from 0, one for each row of logits, or choose another output or "
-                "task."
+                f"{shown(output)}. Give integer labels from 0, one for each row of logits, or choose another "
+                "architecture.output or architecture.task (regression for numbers, distill for inputs alone)."
             )
         check_classes(targets, output)
 

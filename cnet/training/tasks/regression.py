@@ -34,7 +34,8 @@ class Regression(Task):
         ):
             raise refuse(
                 f"task regression: the targets are {described(targets)}, and the network's output has the shape "
-                f"{shown(output)}. Give one number for each number of the output, or choose another output or task."
+                f"{shown(output)}. Give one number for each number of the output, or choose another "
+                "architecture.output or architecture.task (classification for labels, distill for inputs alone)."
             )
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
