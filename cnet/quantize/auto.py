@@ -79,7 +79,9 @@ class Auto(Quantizer):
     @model_validator(mode="after")
     def _check_one_is_named(self) -> Self:
         if self.snr_db is not None and self.quality is not None:
-            raise ValueError("quality and snr_db are two words for one choice. Give one of them.")
+            raise ValueError(
+                "snr_db: it is given beside quality, which also says how much may be lost. Give one of them."
+            )
         return self
 
     @classmethod

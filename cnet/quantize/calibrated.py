@@ -67,7 +67,9 @@ class Calibrated(Quantizer):
     @model_validator(mode="after")
     def _check_one_is_named(self) -> Self:
         if self.divergence is not None and self.quality is not None:
-            raise ValueError("quality and divergence are two words for one choice. Give one of them.")
+            raise ValueError(
+                "divergence: it is given beside quality, which also says how much may be lost. Give one of them."
+            )
         return self
 
     @classmethod

@@ -305,3 +305,16 @@ def test_nothing_is_pruned_without_data_unless_asked_for() -> None:
     assert pruned.prune.sparsity == (0.9,)
     for resolved in (alone, pruned):
         assert resolved.to_json()["quantize"] == {"name": "auto", "quality": "safe"}
+
+
+@pytest.mark.parametrize(("quantizer", "field"), [("auto", "snr_db"), ("calibrated", "divergence")])
+def test_a_quality_beside_its_number_is_refused_by_the_field(quantizer: str, field: str) -> None:
+    """Both say how much may be lost; the message begins with the field and says what to do."""
+    spec = {
+        "checkpoint": "ckpt_1",
+        "architecture": "lenet300_100",
+        "calibrate": {"inputs": "digits"},
+        "quantize": {"name": quantizer, "quality": "safe", field: 0.5},
+    }
+    with pytest.raises(SpecError, match=rf"quantize: {field}: .* beside quality.* Give one of them\."):
+        JobSpec.parse(spec)
