@@ -130,7 +130,7 @@ def cases(folder: Path, work: Path) -> Iterator[Case]:
     programs = folder / "programs"
     with np.load(programs / "efficientnet_lite0_inputs.npz") as file:
         crops, photographs = file["x"], file["photo"]
-    steps = {"one step": (0.2, 0.1), "GPTQ": (0.03, 0.1), "calibrated": (0.04, 0.1), "nncodec": (-38, -34, -30)}
+    steps = {"one step": (0.2, 0.1), "GPTQ": (0.03, 0.1), "calibrated": (0.06, 0.15), "nncodec": (-38, -34, -30)}
     scaling = Preprocess(mean=(127 / 255,) * 3, std=(128 / 255,) * 3)
     program = _program(programs / "efficientnet_lite0.pt2")
     for name, apart in (
@@ -142,6 +142,7 @@ def cases(folder: Path, work: Path) -> Iterator[Case]:
         lines = file["x"]
     halves = Preprocess(mean=(0.5,), std=(0.5,))
     program = _program(programs / "ocr_english_g2.pt2")
+    steps = {"one step": (0.4, 0.8), "GPTQ": (0.03, 0.1), "calibrated": (0.03, 0.1), "nncodec": (-22, -18)}
     yield Case("OCR, lines", program, lines[:100], lines[700:800], halves, steps, work)
 
 
