@@ -195,7 +195,7 @@ class Calibration(NetworkOnInputs):
 
         before = outputs(original)
         sizes = {key: coded_bits(symbols, original) for key, symbols in {id(each): each for _, each in results}.items()}
-        costs = []
+        costs: list[float] = []
         for weights, symbols in results:
             loss = float(self.task.soft_loss(outputs(weights.with_vector(symbols.vector())), before, 1.0))
             bits = sizes[id(symbols)] / max(original.compressible_parameters, 1)
