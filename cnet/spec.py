@@ -203,9 +203,11 @@ class JobSpec(UserDocument):
                 )
             return self
         if self.architecture is None:
-            raise ValueError("calibrate needs the network. Name a program, or the architecture of the checkpoint.")
+            raise ValueError("calibrate: it needs a network. Name a program, or the architecture of the checkpoint.")
         if self.calibrate.inputs is None and not self.trains:
-            raise ValueError("calibrate.inputs: a job without a dataset has no inputs of its own. Name a data set.")
+            raise ValueError(
+                "calibrate.inputs: it is missing, and a job without a dataset has no other inputs. Name a data set."
+            )
         return self
 
     @model_validator(mode="after")

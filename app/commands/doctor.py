@@ -115,12 +115,12 @@ def _server(options: ServerOptions) -> Iterator[Finding]:
             about = client.about()
         except UnreachableError as error:
             if options.is_given:
-                yield Finding("server", State.PROBLEM, error.detail.rstrip("."), "Ask whoever runs it.")
+                yield _problem("server", error.detail)
             else:
                 yield Finding("server", State.NOTE, f"none at {address}", "Run `cnet up`, or name one with --server.")
             return
         except ApiError as error:
-            yield Finding("server", State.PROBLEM, error.detail.rstrip("."), "Check the address.")
+            yield _problem("server", error.detail)
             return
         yield _version(address, about.version)
         try:
@@ -132,12 +132,27 @@ def _server(options: ServerOptions) -> Iterator[Finding]:
                 )
             yield workers
         except ClientError as error:
-            yield Finding("service", State.PROBLEM, error.detail.rstrip("."), "Ask whoever runs it.")
+            yield _problem("service", error.detail)
         try:
             client.jobs(limit=1)
             yield Finding("api key", State.OK, "accepted" if options.chosen().api_key else "none, and none is needed")
         except ClientError as error:
-            yield Finding("api key", State.PROBLEM, error.detail.rstrip("."), "Run `cnet login`.")
+            found, _ = _divided(error.detail)
+            yield Finding(
+                "api key", State.PROBLEM, found, "Give another with --api-key or CNET_API_KEY, or run `cnet login`."
+            )
+
+
+def _problem(name: str, detail: str) -> Finding:
+    """The finding for an error, whose message says what to do."""
+    found, remedy = _divided(detail)
+    return Finding(name, State.PROBLEM, found, remedy or "Ask whoever runs it.")
+
+
+def _divided(detail: str) -> tuple[str, str]:
+    """What is wrong, without its full stop, and what to do, of the message of an error."""
+    found, stop, remedy = detail.partition(". ")
+    return (found, remedy) if stop else (detail.rstrip("."), "")
 
 
 def _version(address: str, theirs: str) -> Finding:

@@ -93,10 +93,25 @@ def _settings_failure(error: Exception) -> Failure | None:
     if not isinstance(error, ValidationError) or error.title != "Settings":
         return None
     rows = error.errors(include_url=False)
-    said = "; ".join(f"CNET_{'_'.join(map(str, row['loc'])).upper()}: {row['msg']}" for row in rows)
-    return Failure(
-        USAGE, "invalid_settings", f"a setting of the environment cannot be used: {said}. Correct the variable."
-    )
+    said = "; ".join(f"{_variable(str(row['loc'][0]))}: {row['msg']}{_given(row['input'])}" for row in rows)
+    return Failure(USAGE, "invalid_settings", f"environment: {said}. Correct the variable.")
+
+
+def _variable(location: str) -> str:
+    """The environment variables that give a setting, from the location of its error."""
+    from pydantic import AliasChoices
+
+    from app.core.settings import Settings
+
+    for each in Settings.model_fields.values():
+        if isinstance(each.validation_alias, AliasChoices) and location in each.validation_alias.choices:
+            return " or ".join(map(str, each.validation_alias.choices))
+    return f"CNET_{location.upper()}"
+
+
+def _given(value: object) -> str:
+    """The value that was given, unless it may be an address with a password."""
+    return "" if "@" in str(value) else f", not {str(value)[:60]!r}"
 
 
 def _missing(error: ModuleNotFoundError) -> Failure:

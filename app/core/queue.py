@@ -9,7 +9,7 @@ from app.core.errors import UnavailableError
 from app.core.telemetry.origin import Origin
 
 RUN_NEXT = "cnet.run_next"
-BROKER_SILENT = "queue: the broker does not answer. Check that Redis or Valkey is running, and try again."
+BROKER_SILENT = "broker: it does not answer. Check that Redis or Valkey is running, and try again."
 
 
 class JobQueue(Protocol):

@@ -159,11 +159,16 @@ class Settings(BaseSettings):
         default="",
         pattern=r"^(https?://\S+)?$",
         validation_alias=AliasChoices("CNET_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"),
-        description="URL of the OpenTelemetry collector that traces are sent to by HTTP; empty: none are.",
+        description="URL of the OpenTelemetry collector that traces are sent to by HTTP; empty: no traces are sent. "
+        "`OTEL_EXPORTER_OTLP_ENDPOINT` is read as well.",
     )
-    traceparent: str = Field(default="", description="Span below which a process records its own.")
+    traceparent: str = Field(
+        default="", description="Parent of the spans of this process, as W3C `traceparent`; the service sets it."
+    )
     log_descriptor: int = Field(
-        default=2, ge=1, description="File descriptor that the log is written to; 2: standard error."
+        default=2,
+        ge=1,
+        description="File descriptor that the log is written to; 2: standard error. The service sets it.",
     )
     max_study_jobs: int = Field(default=1000, ge=1, description="Jobs of one study; a larger one is refused (422).")
 

@@ -58,8 +58,8 @@ class DatasetFacts:
         dtypes = [dtype for _, dtype in self.inputs.values()]
         if len(shapes) != 1 or len(shapes[0]) != 3 or dtypes[0] not in ("uint8", "float32"):
             raise DatasetError(
-                f"data set: its inputs are {', '.join(dtypes)} of the shapes {shapes}, and a built-in architecture "
-                "takes one input of (channels, height, width), uint8 or float32. Use a data set of images.",
+                f"data set: its inputs are {self._listed_inputs()}, and a built-in architecture takes one input of "
+                "(channels, height, width), uint8 or float32. Use a data set of images.",
                 code="wrong_input_shape",
             )
         channels, height, width = shapes[0]
@@ -70,9 +70,17 @@ class DatasetFacts:
         """Shape of an image and number of classes. Raises DatasetError where the data set is not labelled images."""
         shape = self.image_shape
         if self.classes is None or self.targets is None or self.targets[0]:
+            shown = (
+                "missing" if self.targets is None else f"{self.targets[1]} of shape {self.targets[0]} for each sample"
+            )
             raise DatasetError(
-                "data set: it has not one label for each sample, which a built-in architecture learns. "
-                "Give integer labels from 0.",
+                f"data set: its targets are {shown}, and a built-in architecture learns one integer label for each "
+                "sample. Give labels that count from 0.",
                 code="bad_labels",
             )
         return shape, self.classes
+
+    def _listed_inputs(self) -> str:
+        """The inputs as a message shows them, such as ``x: float32 (4)``."""
+        rows = self.inputs.items()
+        return ", ".join(f"{name}: {dtype} ({', '.join(map(str, shape))})" for name, (shape, dtype) in rows)

@@ -62,7 +62,7 @@ def check_match(
         raise mismatch(f"{architecture.name} for images of {_text(input_shape)}", missing, unexpected, mismatched)
     if outputs is not None and outputs < classes:
         raise DatasetError(
-            f"the data set has labels up to {classes - 1}, and the network has {outputs} outputs "
+            f"data set: it has labels up to {classes - 1}, and the network has {outputs} outputs "
             f"(labels 0 to {outputs - 1}). Use the data set that the network was trained for.",
             code="labels_out_of_range",
         )

@@ -19,6 +19,10 @@ _LONGEST_VALUE = 60
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "union_tag_not_found": lambda _: "the field `name` is missing. Name the part to use.",
     "union_tag_invalid": lambda context: f"{context['tag']!r} is not known. Use one of: {context['expected_tags']}.",
+    "missing": lambda _: "the field is missing. Give it.",
+    "model_type": lambda _: "Input should be an object",
+    "string_too_short": lambda context: f"it has fewer than {context['min_length']} characters. Write more.",
+    "string_too_long": lambda context: f"it has more than {context['max_length']} characters. Shorten it.",
     "too_short": lambda context: f"it has too few items. Give {context['min_length']} or more.",
     "too_long": lambda context: f"it has too many items. Give {context['max_length']} at most.",
 }
@@ -102,9 +106,7 @@ def _words(row: Mapping[str, Any], document: type[BaseModel]) -> str:
     if kind == "union_tag_invalid" and row["input"].get("name") is None:
         kind = "union_tag_not_found"
     words = _WORDS.get(kind)
-    if words:
-        return words(row.get("ctx", {}))
-    message = str(row["msg"]).removeprefix("Value error, ")
+    message = words(row.get("ctx", {})) if words else str(row["msg"]).removeprefix("Value error, ")
     return f"{message}, not {_shown(row['input'])}" if message.startswith("Input should ") else message
 
 
@@ -124,7 +126,8 @@ def _unknown_field(loc: Sequence[int | str], document: type[BaseModel]) -> str:
     model = _model_at(loc[:-1], document)
     if model is None:
         return "there is no such field. Remove it."
-    words = f"there is no such field. Use one of {', '.join(field_names(model))}"
+    known = field_names(model)
+    words = f"there is no such field. Use {'one of ' if len(known) > 1 else ''}{', '.join(known)}"
     registry = _registry_of(document, str(loc[0])) if len(loc) == 3 else None
     others = [] if registry is None else [name for name in registry.names() if field in field_names(registry.get(name))]
     if registry is not None and others:

@@ -51,7 +51,8 @@ def resolve(backend: Backend, name: str, owner: OwnerFilter) -> DatasetFacts:
     if not name.startswith("ds_"):
         known = ", ".join(DATASETS.names())
         raise NotFoundError(
-            f"data set {name[:60]!r}: there is no built-in one of this name. Use an id (ds_...) or one of: {known}."
+            f"data set {name[:60]!r}: it is neither an id (ds_...) nor a built-in data set ({known}). Use one of "
+            "these, or on the command line the path of a file that exists."
         )
     stored = get(backend, name, owner)
     return replace(DatasetFacts.of_manifest(stored.manifest), id=stored.id)

@@ -33,7 +33,7 @@ def readyz(request: Request, backend: BackendDep) -> Response:
     health = service.check_health(backend)
     if health.ready:
         return json_response(Readiness(checks=health.checks, workers=service.count_workers(backend)))
-    wrong = "; ".join(f"{name}: {result}" for name, result in health.checks.items() if result != "ok")
+    wrong = " ".join(f"{name}: {result}" for name, result in health.checks.items() if result != "ok")
     return problem_response(
         request, 503, "not_ready", wrong, extra={"checks": health.checks}, headers={"Retry-After": "5"}
     )

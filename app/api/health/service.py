@@ -47,7 +47,7 @@ def _check_space(backend: Backend) -> None:
     free, reserve = free_bytes(backend.settings.data_dir.absolute()), backend.settings.min_free_bytes
     if free < reserve:
         raise StorageFullError(
-            f"{free:,} bytes are free for data, but {reserve:,} are needed. Delete data or enlarge the disk."
+            f"{free:,} bytes are free in the data folder, but {reserve:,} are needed. Delete data or enlarge the disk."
         )
 
 

@@ -75,6 +75,7 @@ STATUSES: dict[type[Exception], int] = {
 
 _OWN_TITLES = {460: "Checksum Mismatch"}  # of the tus protocol, which Python does not know
 _RETRY_SECONDS = 5
+_LONGEST_VALUE = 60  # characters of a parameter that a problem shows
 _DISK_FULL = disk_full_detail("the request's data on the server", "send the request again")
 
 
@@ -174,10 +175,16 @@ async def handle_known(request: Request, error: Exception) -> Response:
 async def handle_validation(request: Request, error: Exception) -> Response:
     """Answer a request whose parameters FastAPI found invalid."""
     rows: Sequence[Any] = error.errors() if isinstance(error, RequestValidationError) else ()
-    errors = [{"loc": list(row["loc"]), "msg": str(row["msg"])} for row in rows]
+    errors = [{"loc": list(row["loc"]), "msg": f"{row['msg']}{_given(row)}"} for row in rows]
     summary = "; ".join(f"{'.'.join(map(str, row['loc'][1:]))}: {row['msg']}" for row in errors[:5])
     detail = f"request parameters: they are not valid ({summary}). Correct them and send the request again."
     return problem_response(request, 422, "invalid_request", detail, extra={"errors": errors})
+
+
+def _given(row: Mapping[str, Any]) -> str:
+    """The value of a parameter that was refused, where it has a short one."""
+    value = row.get("input")
+    return f", not {value!r}" if isinstance(value, str | int | float) and len(str(value)) <= _LONGEST_VALUE else ""
 
 
 async def handle_http(request: Request, error: Exception) -> Response:

@@ -140,7 +140,7 @@ def _check_webhook(backend: Backend, spec: JobSpec) -> None:
     mistake = url_mistake(spec.webhook.url, allow_private=backend.settings.webhook_allow_private)
     if mistake is not None:
         issue = Issue(("webhook", "url"), mistake)
-        raise SpecError(f"{issue}. Give another address, or leave webhook out.", issues=(issue,))
+        raise SpecError(f"{issue}. Give another URL, or leave webhook out.", issues=(issue,))
 
 
 def _check_program(

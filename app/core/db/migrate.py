@@ -34,7 +34,13 @@ def check(database: Database) -> None:
     """Check that the tables are those of this release. Raises SchemaVersionError where they are not."""
     with database.read() as connection:
         found = _context(connection).get_current_revision()
-    expected = ScriptDirectory.from_config(_config()).get_current_head()
+    scripts = ScriptDirectory.from_config(_config())
+    expected = scripts.get_current_head()
+    if found is not None and found not in {each.revision for each in scripts.walk_revisions()}:
+        raise SchemaVersionError(
+            f"database: it is at revision {found}, and this release knows revisions up to {expected}. Start the "
+            "release that upgraded the database, or a later one."
+        )
     if found != expected:
         raise SchemaVersionError(
             f"database: it is at revision {found or 'none'}, but this release needs {expected}. Run `cnet db upgrade`."

@@ -40,16 +40,26 @@ def url_mistake(url: str, *, allow_private: bool) -> str | None:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        return "it is not a valid URL, such as https://HOST/PATH"
-    if not _PRINTABLE.fullmatch(url) or not host or parts.fragment:
-        return "it is not a valid URL, such as https://HOST/PATH, in ASCII and without a fragment"
+        return f"{_shown(url)} is not a valid URL, such as https://HOST/PATH"
+    schemes = ("https", "http") if allow_private else ("https",)
+    if parts.scheme not in schemes:
+        return f"{_shown(url)} does not begin with {' or '.join(f'{each}://' for each in schemes)}"
+    if not host:
+        return f"{_shown(url)} is not a valid URL, such as https://HOST/PATH"
+    if not _PRINTABLE.fullmatch(url):
+        return f"{_shown(url)} has spaces or characters that are not in ASCII, which a URL writes as percent codes"
+    if parts.fragment:
+        return f"{_shown(url)} has a fragment (#{parts.fragment[:40]}), which is never sent to a server"
     if parts.username is not None or parts.password is not None:
-        return "it has a name or a password, which webhooks do not send; their signature shows who they are from"
-    if parts.scheme != "https" and not (allow_private and parts.scheme == "http"):
-        return f"its scheme is {parts.scheme or 'missing'} and not https"
+        return "it has a user name or a password, which this server does not send; it signs its messages instead"
     if not allow_private and _is_private_host(host):
-        return "it is not an address of the public internet, to which alone this server sends webhooks"
+        return f"the host {host!r} is not on the public internet, and this server sends webhooks only there"
     return None
+
+
+def _shown(url: str) -> str:
+    """A URL for a message: its first characters, and nothing of it where it may have a password."""
+    return "it" if "@" in url else repr(url[:100])
 
 
 def _is_private_host(host: str) -> bool:

@@ -83,13 +83,13 @@ class WebhookPoster:
             ):
                 return Answer(answer.status)
         except _NotAllowedError:
-            return Answer(None, "its address is not one of the public internet, to which alone webhooks are sent")
+            return Answer(None, "it has no address on the public internet, and webhooks are sent only there")
         except _UnknownHostError:
-            return Answer(None, "its name has no address")
+            return Answer(None, "its name cannot be resolved to an address")
         except httpcore2.TimeoutException:
             return Answer(None, f"it did not answer within {self._seconds:g} s")
         except (httpcore2.NetworkError, OSError):
-            return Answer(None, "it could not be connected to, or its certificate is not valid")
+            return Answer(None, "no connection to it could be made, or its certificate is not valid")
         except httpcore2.ProtocolError:
             return Answer(None, "it did not answer with HTTP")
 

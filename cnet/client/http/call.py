@@ -117,7 +117,9 @@ def is_loopback(url: httpx2.URL) -> bool:
 
 
 def _no_url(server: str) -> UnreachableError:
-    return UnreachableError(f"server {server!r}: this is not a URL. Write it like http://HOST:PORT.")
+    return UnreachableError(
+        f"server {server!r}: it is not a URL that begins with http:// or https://. Write it as http://HOST:PORT."
+    )
 
 
 def _seconds(retry_after: str) -> float | None:

@@ -23,7 +23,7 @@ from cnet.formats.parsing.npy_arrays import NpyArray, read_npy_header
 from cnet.formats.parsing.quoting import quoted_list
 from cnet.formats.parsing.zip_archive import ZipArchive
 
-_HOW = "Save x_train, y_train, x_test and y_test, or x and y; several inputs are inputs.NAME; y may be missing."
+_HOW = "Name the arrays x_train, y_train, x_test and y_test, or x and y; several inputs are inputs.NAME; y is optional."
 
 
 @DATASET_FORMATS.register("npz")
@@ -97,7 +97,9 @@ def _splits(names: list[str]) -> tuple[_SplitArrays, ...]:
     if one.inputs:
         return (one,)
     missing = "there is no training set" if test.inputs else "there is no test set"
-    raise _missing(names, missing if train.inputs or test.inputs else "there are no inputs")
+    raise _missing(
+        names, missing if train.inputs or test.inputs else "none of them holds inputs" if names else "it needs inputs"
+    )
 
 
 def _split(names: list[str], suffix: str) -> _SplitArrays:
@@ -110,9 +112,13 @@ def _split(names: list[str], suffix: str) -> _SplitArrays:
     return _SplitArrays(inputs, f"y{suffix}" if f"y{suffix}" in names else None)
 
 
+def _listed(names: list[str]) -> str:
+    return f"the arrays {quoted_list(names)}" if names else "no arrays"
+
+
 def _missing(names: list[str], fault: str) -> DatasetError:
     return DatasetError(
-        f"the archive has {quoted_list(names) or 'no arrays'}: {fault}. {_HOW}",
+        f"data set: the archive has {_listed(names)}, and {fault}. {_HOW}",
         code="missing_arrays",
     )
 

@@ -211,14 +211,14 @@ def check_classes(targets: Targets, output: OutputShape) -> None:
     """Check that an output of logits has a class for each label. Raises DatasetError (``labels_out_of_range``)."""
     if targets.least < 0:
         raise DatasetError(
-            f"the data set has the label {targets.least}. Number the classes from 0, and leave out samples without a "
+            f"data set: it has the label {targets.least}. Number the classes from 0, and leave out samples without a "
             "label.",
             code="labels_out_of_range",
         )
     classes = class_count(output)
     if isinstance(classes, int) and targets.classes is not None and targets.classes > classes:
         raise DatasetError(
-            f"the data set has labels up to {targets.classes - 1}, and the network has {classes} outputs "
+            f"data set: it has labels up to {targets.classes - 1}, and the network has {classes} outputs "
             f"(labels 0 to {classes - 1}). Use the data set that the network was trained for.",
             code="labels_out_of_range",
         )

@@ -66,4 +66,24 @@ def test_an_invalid_setting_is_named_as_its_environment_variable(monkeypatch: py
     failure = describe(caught.value)
 
     assert failure.exit_code == 2
-    assert "CNET_PORT" in failure.detail
+    assert failure.detail.startswith("environment: CNET_PORT: Input should be a valid integer")
+    assert "not 'many'. Correct the variable." in failure.detail
+
+
+@pytest.mark.parametrize("variable", ["CNET_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"])
+def test_a_setting_with_two_variables_is_named_by_both(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    """The error does not tell which of the two was set."""
+    monkeypatch.setenv(variable, "collector")
+    with pytest.raises(ValidationError) as caught:
+        Settings()
+
+    assert "environment: CNET_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT: " in describe(caught.value).detail
+
+
+def test_an_invalid_address_with_a_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message goes to terminals and logs."""
+    monkeypatch.setenv("CNET_BLOBS_ENDPOINT", "ann:secret@s3.example")
+    with pytest.raises(ValidationError) as caught:
+        Settings()
+
+    assert "secret" not in describe(caught.value).detail

@@ -81,6 +81,16 @@ def test_empty_database_is_refused(database: Database) -> None:
         migrate.check(database)
 
 
+def test_a_database_of_a_later_release_is_refused(database: Database) -> None:
+    """The error names both revisions and does not advise an upgrade, which would change nothing."""
+    migrate.upgrade(database)
+    with database.write() as connection:
+        connection.exec_driver_sql("UPDATE cnet_alembic_version SET version_num = '9999'")
+    with pytest.raises(SchemaVersionError, match=r"revision 9999.*a later one") as caught:
+        migrate.check(database)
+    assert "db upgrade" not in str(caught.value)
+
+
 def test_downgrade_leaves_nothing(database: Database) -> None:
     """Taking all migrations back leaves the version table alone."""
     migrate.upgrade(database)

@@ -57,8 +57,8 @@ def test_inputs_of_another_shape_are_refused(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ({"checkpoint": "ckpt_1", "calibrate": {"inputs": "ds_1"}}, "needs the network"),
-        ({"architecture": {"program": "prog_1"}, "calibrate": {}}, "no inputs of its own"),
+        ({"checkpoint": "ckpt_1", "calibrate": {"inputs": "ds_1"}}, "needs a network"),
+        ({"architecture": {"program": "prog_1"}, "calibrate": {}}, "no other inputs"),
         ({"architecture": {"program": "prog_1"}, "quantize": {"name": "calibrated"}}, "needs inputs"),
         ({"architecture": "resnet8", "calibrate": {"inputs": "ds_1"}}, "needs weights"),
     ],

@@ -66,7 +66,7 @@ def checkpoint(tmp_path: Path) -> str:
         ({"dataset": "digitz", "architecture": {"name": "resnet20"}}, "digitz"),
         ({"dataset": "a/path/that/is/mistyped/" * 4 + "images.npz", "architecture": {"name": "resnet20"}}, "mistyped"),
         ({"dataset": r"C:\images.npz", "architecture": {"name": "resnet20"}}, "images"),
-        ({"dataset": "d", "architecture": {"name": "resnet20"}}, "data set 'd': there is no"),
+        ({"dataset": "d", "architecture": {"name": "resnet20"}}, "data set 'd': it is neither an id"),
         ({"dataset": "ds_to_be_uploaded", "architecture": {"name": "resnet20"}}, "data set 'ds_to"),
         ({"dataset": "digits"}, "architecture"),
     ],

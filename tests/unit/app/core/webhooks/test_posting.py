@@ -140,13 +140,13 @@ def test_a_long_answer_is_not_read() -> None:
     assert sum(sent) < 50_000_000
 
 
-def test_a_name_without_an_address() -> None:
-    """And a port that nobody listens on."""
+def test_a_name_that_cannot_be_resolved_and_a_closed_port_are_reported() -> None:
+    """Each with a reason of its own."""
 
     def resolve(_host: str, _port: int) -> list[str]:
         raise socket.gaierror
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    assert "no address" in str(poster(resolve=resolve).post(f"http://{NAME}/", {}, b"{}").error)
-    assert "connected" in str(poster(allow_private=True).post(f"http://{NAME}:{port}/", {}, b"{}").error)
+    assert "its name cannot be resolved" in str(poster(resolve=resolve).post(f"http://{NAME}/", {}, b"{}").error)
+    assert "no connection to it" in str(poster(allow_private=True).post(f"http://{NAME}:{port}/", {}, b"{}").error)
