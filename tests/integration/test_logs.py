@@ -56,7 +56,7 @@ def statuses(server: ApiServer, request_id: str) -> list[int]:
     return [line["status"] for line in json_lines(server.log()) if line.get("request_id") == request_id]
 
 
-def test_one_search_finds_the_way_of_a_job(running: Service, server: ApiServer) -> None:
+def test_one_search_finds_all_lines_about_a_job(running: Service, server: ApiServer) -> None:
     """From the request, over the message, to the supervisor and the runner of its attempt."""
     answer = submit(server, TRAINING, **{"X-Request-Id": "order-66"})
     assert (answer.status_code, answer.headers["X-Request-Id"]) == (202, "order-66")

@@ -99,7 +99,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", SPECS)
-def test_other_bundles(commands: dict[str, list[str]], made: dict[str, Path], language: str, name: str) -> None:
+def test_bundles_with_types_and_packings_that_no_golden_bundle_has(
+    commands: dict[str, list[str]], made: dict[str, Path], language: str, name: str
+) -> None:
     """Element types, factors, products and packings that no golden bundle has."""
     _check(commands.get(language), made[name])
 

@@ -66,7 +66,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-def test_an_upload_outlives_its_server_and_the_disk_of_it(replicas: Replicas, checkpoint: bytes) -> None:
+def test_an_upload_survives_the_loss_of_its_server_and_disk(replicas: Replicas, checkpoint: bytes) -> None:
     """SIGKILL in the middle of a PATCH, and the root is gone: another server goes on after the acknowledged bytes."""
     (server, _), (first, second) = replicas.servers, replicas.clients
     path = create(first, len(checkpoint))

@@ -134,7 +134,7 @@ def test_the_weights_of_a_quantized_network_stay_weights() -> None:
     assert find_tables([*tensors, weight("first", 32, 32)]) == {}
 
 
-def test_a_few_numbers_set_no_scale() -> None:
+def test_a_tensor_of_six_numbers_is_no_reference_for_scale() -> None:
     """Compared with six numbers no tensor counts as of another scale."""
     assert find_tables([weight("a", 2, 3), table(np.full((16, 4), 100.0), "b")]) == {}
 
@@ -159,12 +159,12 @@ def test_the_patterns_of_the_user_come_first() -> None:
     ],
 )
 @pytest.mark.real
-def test_real_networks_have_none(name: str) -> None:
+def test_no_matrix_of_real_networks_is_a_table(name: str) -> None:
     """Each matrix of the real checkpoints is a weight, even a Fourier basis that is scaled by a window."""
     assert find_tables(read_checkpoint(real_file(f"checkpoints/{name}")).weights.tensors) == {}
 
 
-def test_signalling_nans_are_no_warning() -> None:
+def test_signalling_nans_cause_no_numpy_warning() -> None:
     """Each conversion of such a value sets a flag of the processor, of which NumPy would warn."""
     tensor = weight("odd.weight", 50, 100)
     tensor.data.view(np.uint32)[7, 7] = 0x7F800001

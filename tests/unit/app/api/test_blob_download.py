@@ -118,7 +118,7 @@ def test_content_is_compared_once_for_many_ranges() -> None:
     check_problem(client.get("/blob", headers={"Range": "bytes=10-19"}), 500, "damaged")
 
 
-def test_content_that_was_not_changed_needs_no_content() -> None:
+def test_unchanged_content_answers_304_without_reading_the_blob() -> None:
     """Neither does HEAD; nothing is compared."""
     blobs = MemoryBlobs()
     digest = blobs.put(io.BytesIO(SMALL))

@@ -169,7 +169,7 @@ def test_another_owners_object_is_404(world: World, route: Route) -> None:
 
 
 @pytest.mark.parametrize("route", [route for route in OBJECTS if route not in WRITES], ids=" ".join)
-def test_the_owner_sees_it(world: World, route: Route) -> None:
+def test_the_owner_reads_their_own_object(world: World, route: Route) -> None:
     """Otherwise the test above would prove nothing."""
     assert world.send(route, "ann").status_code in {200, 204}
 
@@ -188,7 +188,7 @@ def test_lists_have_ones_own_objects_alone(world: World, route: Route) -> None:
 
 
 @pytest.mark.parametrize("route", [route for route in OBJECTS if route not in WRITES], ids=" ".join)
-def test_an_administrator_sees_it(world: World, route: Route) -> None:
+def test_an_administrator_reads_objects_of_other_owners(world: World, route: Route) -> None:
     """A key with the scope admin reads the objects of all owners."""
     assert world.send(route, "admin").status_code in {200, 204}
 
@@ -204,7 +204,7 @@ def test_an_administrator_lists_the_objects_of_all_owners(world: World, route: R
 
 
 @pytest.mark.parametrize("route", [route for route in OBJECTS if route in WRITES], ids=" ".join)
-def test_an_administrator_changes_it(route: Route, tmp_path: Path) -> None:
+def test_an_administrator_changes_objects_of_other_owners(route: Route, tmp_path: Path) -> None:
     """On a server of its own, since these requests remove or change an object."""
     with start(tmp_path / "data") as bench:
         keys = {"ann": bench.backend.keys.create("ann")[1], "admin": bench.backend.keys.create("operator", "admin")[1]}

@@ -48,7 +48,7 @@ def test_a_replaced_file_is_read(path: Path, tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_deleted_file_is_missed(path: Path) -> None:
+def test_a_deleted_database_file_is_an_error(path: Path) -> None:
     """Rows are not written to a file that nobody can open again."""
     database = Database(f"sqlite:///{path}")
     assert count(database) == 1
@@ -59,7 +59,7 @@ def test_a_deleted_file_is_missed(path: Path) -> None:
     database.close()
 
 
-def test_a_path_without_a_file_is_transient(path: Path) -> None:
+def test_a_missing_database_file_is_a_transient_error(path: Path) -> None:
     """It may come back, as that of a file system that is mounted late."""
     database = Database(f"sqlite:///{path}")
     assert count(database) == 1

@@ -8,7 +8,7 @@ from app.core.jobs import Jobs, NewJob
 from app.core.ownership import adopt_local, count_local
 
 
-def test_everything_of_local_goes_to_the_owner(database: Database) -> None:
+def test_adopting_gives_all_objects_of_local_to_the_owner(database: Database) -> None:
     """What other owners have stays theirs."""
     jobs = Jobs(database)
     own = jobs.create(NewJob(owner="local", spec={}, time_limit=60))

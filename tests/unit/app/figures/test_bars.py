@@ -21,7 +21,7 @@ def test_widths_follow_the_amounts() -> None:
 
 
 @pytest.mark.parametrize(("fraction", "width"), [(0.0, "0"), (0.25, "25"), (1.0, "100"), (7.0, "100"), (-1.0, "0")])
-def test_a_share_fills_its_bar(fraction: float, width: str) -> None:
+def test_the_filled_width_of_a_bar_follows_the_share(fraction: float, width: str) -> None:
     """And never more than the bar."""
     root = ET.fromstring(svg.markup(share_bar(fraction, "text")))  # noqa: S314 - made here
 

@@ -127,7 +127,7 @@ def test_nothing_is_drawn_without_points() -> None:
     assert plot([Series("job", BASELINE, [], None)], "a plot") is None
 
 
-def test_a_file_of_its_own_has_its_style() -> None:
+def test_the_plot_as_a_file_contains_its_style() -> None:
     """It is well-formed, names its namespace, and loads nothing."""
     root = plot([Series("job", None, POINTS, None)], "a plot")
     assert root is not None
@@ -139,7 +139,7 @@ def test_a_file_of_its_own_has_its_style() -> None:
     assert "url(" not in text
 
 
-def test_originals_at_one_place_are_named_once() -> None:
+def test_equal_originals_have_one_text() -> None:
     """Jobs of one network start at one place; words written over each other could not be read."""
     root = drawn([Series("one", BASELINE, POINTS, 1), Series("other", BASELINE, POINTS, 2)])
 

@@ -90,7 +90,7 @@ def test_pauses_start_again_after_a_minute_without_a_crash(folder: Path) -> None
     assert process.failures == 1
 
 
-def test_ending_takes_the_whole_group(folder: Path) -> None:
+def test_ending_a_process_ends_its_whole_group(folder: Path) -> None:
     """Also a grandchild that would stay."""
     code = "import subprocess, time; print(subprocess.Popen(['sleep', '300']).pid, flush=True); time.sleep(300)"
     process = ServiceProcess(Program("thing", (sys.executable, "-c", code), {"PATH": os.environ["PATH"]}), folder)

@@ -87,7 +87,7 @@ def test_jobs_of_one_name_are_told_apart(bench: Bench) -> None:
     assert all(compared.count(title) >= 2 for title in titles), compared
 
 
-def test_a_job_of_a_study_is_called_by_its_values(bench: Bench) -> None:
+def test_jobs_of_a_study_are_labelled_by_their_values(bench: Bench) -> None:
     """All jobs of a study have its name."""
     spec = {"checkpoint": lenet(bench), "name": "sizes", "prune": {"name": "magnitude", "sparsity": 0.5}}
     answer = bench.client.post("/v1/studies", json={"spec": spec, "grid": {"quantize.clusters": [4, 16]}})

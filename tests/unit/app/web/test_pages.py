@@ -108,7 +108,7 @@ def test_ids_and_labels_of_a_page_fit(shared: Bench, path: str) -> None:
     assert all(values.get("scope") for tag, values in page.elements if tag == "th")
 
 
-def test_links_of_a_page_lead_somewhere(shared: Bench, path: str) -> None:
+def test_every_link_of_a_page_has_a_target(shared: Bench, path: str) -> None:
     """Each link to this server is answered; those within a page have a target."""
     page = page_of(shared, path)
 

@@ -29,7 +29,7 @@ def test_without_scripts_every_route_is_listed(shared: Bench) -> None:
     assert text.count("curl ") > 40
 
 
-def test_no_module_of_ours_is_named(shared: Bench) -> None:
+def test_no_internal_module_is_named(shared: Bench) -> None:
     """Only what ``import cnet`` offers, and the file types of its bundles."""
     text = HtmlPage(shared.client.get("/docs").text).text
 

@@ -44,7 +44,7 @@ def test_rows_of_the_paper_follow_its_procedure() -> None:
         assert job.spec["prune"]["gradual"] == {"epochs": 0}
 
 
-def test_a_digest_follows_from_all_that_came_before() -> None:
+def test_a_digest_depends_on_the_job_and_all_jobs_it_starts_from() -> None:
     """Another number of epochs of the baseline changes every job's; another recovery only what has one."""
     first, second = (digests(study.jobs(study.Settings(epochs=epochs)), {}) for epochs in (4, 5))
     assert not set(first.values()) & set(second.values())
@@ -52,7 +52,7 @@ def test_a_digest_follows_from_all_that_came_before() -> None:
     assert digests(JOBS, {"dataset": "a"})["0/base"] != digests(JOBS, {"dataset": "b"})["0/base"]
 
 
-def test_chosen_jobs_come_with_what_they_start_from() -> None:
+def test_chosen_jobs_include_the_jobs_they_start_from() -> None:
     """And with nothing else."""
     found = study.chosen(JOBS, ["1/code/L1/0.95/kmeans"])
     assert [job.name for job in found] == ["1/base", "1/tune/L1", "1/cut/L1/0.95", "1/code/L1/0.95/kmeans"]

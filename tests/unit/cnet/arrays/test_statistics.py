@@ -56,7 +56,7 @@ def test_values_that_are_not_finite_are_counted() -> None:
     assert few.root_mean_square == pytest.approx(2.5)
 
 
-def test_infinity_leaves_the_other_end() -> None:
+def test_an_infinite_minimum_leaves_the_maximum_finite() -> None:
     """A mask of 0 and minus infinity has a largest value."""
     statistics = tensor_statistics(np.float32([0, -np.inf]), "float32")
     assert (statistics.min, statistics.max) == (None, 0.0)
@@ -66,13 +66,13 @@ def test_infinity_leaves_the_other_end() -> None:
     ("dtype", "bits"),
     [("bfloat16", np.uint16([0x3F80, 0xC000, 0xFF7F])), ("float8_e4m3fn", np.uint8([0x38, 0xC0, 0xFE]))],
 )
-def test_bits_are_widened(dtype: str, bits: np.ndarray) -> None:
+def test_bfloat16_and_float8_bits_are_read_as_numbers(dtype: str, bits: np.ndarray) -> None:
     """bfloat16 and float8 are stored as bits: 1, -2 and the lowest number."""
     statistics = tensor_statistics(bits.reshape(1, 3), dtype)
     assert (statistics.max, statistics.lowest) == (1.0, 1)
 
 
-def test_types_without_order() -> None:
+def test_statistics_of_types_other_than_floating_point() -> None:
     """Booleans and complex numbers have zeros alone; integers have integers; nothing has nothing."""
     assert tensor_statistics(np.array([True, False]), "bool").zeros == 1
     assert tensor_statistics(np.complex64([0, 1j]), "complex64").max is None
@@ -82,7 +82,7 @@ def test_types_without_order() -> None:
 
 
 @given(arrays.arrays(np.float32, st.integers(1, 50), elements=st.floats(width=32, allow_nan=True)))
-def test_any_values(values: np.ndarray) -> None:
+def test_finite_statistics_of_any_values_are_those_of_numpy(values: np.ndarray) -> None:
     """No value makes it fail, and what is finite is that of NumPy."""
     statistics = tensor_statistics(values, "float32")
     assert statistics.nan == np.isnan(values).sum()

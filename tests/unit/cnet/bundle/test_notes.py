@@ -116,7 +116,7 @@ def test_notes_of_another_form_are_refused(text: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "A", "?", "ü", "AAAA", "====", packed(b"{}") + "AAAA", packed(b"{}")[:-1]])
-def test_text_that_is_no_notes_is_refused(text: str) -> None:
+def test_text_that_does_not_encode_notes_is_refused(text: str) -> None:
     """Neither base64 nor one whole deflate stream."""
     with pytest.raises(BundleError, match="notes cannot be read"):
         unpack_notes(text)

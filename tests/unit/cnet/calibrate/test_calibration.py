@@ -52,7 +52,7 @@ def test_the_divergence_on_other_inputs_is_about_the_one_asked_for(network: tupl
     assert sizes[1] < sizes[0]
 
 
-def test_equal_bits_on_a_second_run(network: tuple[NetworkBuilder, Weights]) -> None:
+def test_a_second_run_gives_equal_bits(network: tuple[NetworkBuilder, Weights]) -> None:
     """Labels, steps and corrections."""
     builder, weights = network
 
@@ -131,7 +131,7 @@ def test_the_layer_that_gives_numbers_that_are_not_finite_is_named(network: tupl
     assert refusal.value.code == "not_finite"
 
 
-def test_it_stops_where_it_is_asked_to(network: tuple[NetworkBuilder, Weights]) -> None:
+def test_a_calibration_stops_within_a_pass(network: tuple[NetworkBuilder, Weights]) -> None:
     """Within a pass."""
     builder, weights = network
 

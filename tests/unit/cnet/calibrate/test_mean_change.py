@@ -10,7 +10,7 @@ from cnet.calibrate.mean_change import agreed, mean_change
 from cnet.calibrate.samples import Samples
 
 
-def test_what_both_halves_measure_is_taken_whole() -> None:
+def test_a_change_that_both_halves_measure_is_applied_in_full() -> None:
     """And what they contradict each other on, not at all."""
     change = torch.tensor([1.0, -2.0], dtype=torch.float64)
 

@@ -204,7 +204,7 @@ def test_a_damaged_download_leaves_no_file(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"model.npz": b"older"}
 
 
-def test_a_download_may_lie_elsewhere(tmp_path: Path) -> None:
+def test_a_download_may_be_redirected_to_another_host(tmp_path: Path) -> None:
     """The digest is that of the server's own answer; the other host does not see the key."""
     seen: list[httpx2.Request] = []
 
@@ -221,7 +221,7 @@ def test_a_download_may_lie_elsewhere(tmp_path: Path) -> None:
     assert ["authorization" in request.headers for request in seen] == [True, False]
 
 
-def test_a_damaged_download_from_elsewhere_leaves_no_file(tmp_path: Path) -> None:
+def test_a_damaged_download_from_another_host_leaves_no_file(tmp_path: Path) -> None:
     """It is compared as well."""
     found = httpx2.Response(302, headers={"Location": "http://store/key", "Repr-Digest": f"sha-256=:{DIGEST}:"})
 

@@ -84,7 +84,7 @@ def test_one_shard_of_several_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["model-00001-of-00001.safetensors", "model.safetensors", "run-00012-of-mine.pt", ""])
-def test_other_names_pass(name: str) -> None:
+def test_names_that_are_not_of_one_shard_of_several_are_accepted(name: str) -> None:
     """One shard of one is a whole checkpoint, and other names do not tell of shards."""
     refuse_lone_shard(name)
 

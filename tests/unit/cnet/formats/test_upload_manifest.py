@@ -9,6 +9,6 @@ from cnet.formats.upload_manifest import WarningRow
 
 
 @pytest.mark.parametrize("detail", ["two entries were left out", "Two entries were left out."])
-def test_a_warning_ends_as_a_sentence(detail: str) -> None:
+def test_a_warning_ends_with_a_full_stop(detail: str) -> None:
     """The page and the command show several of them behind each other."""
     assert WarningRow.of(Notice("ignored_entries", detail)).detail == f"{detail.rstrip('.')}."

@@ -87,7 +87,7 @@ def test_a_value_that_no_weight_has_is_left_out(values: list[float]) -> None:
     st.sampled_from([1e-38, 1.0, 3.4e38]),
     st.sampled_from(["network", "layer", "channel"]),
 )
-def test_any_values_keep_their_signs(numbers: list[float], scale: float, scope: str) -> None:
+def test_centroids_keep_the_signs_of_any_values(numbers: list[float], scale: float, scope: str) -> None:
     """Finite, not zero, and on the side where the weight was, at any scale."""
     values = (np.array(numbers) * scale).astype(np.float32)
     keep = values != 0

@@ -100,7 +100,7 @@ def test_large_inputs_are_within_half_a_percent_of_the_optimum(shape: str, clust
 
 
 @pytest.mark.parametrize("scale", [1e-38, 1e-30, 1.0, 1e30, 1e38])
-def test_scale_changes_nothing_but_scale(scale: float) -> None:
+def test_the_relative_error_does_not_depend_on_the_scale(scale: float) -> None:
     """The relative error is the same from 1e-38 to 1e38."""
     values = np.clip(SHAPES["normal"] * 10, -3, 3)
     small_scale = values.astype(np.float32)

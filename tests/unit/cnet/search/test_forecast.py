@@ -84,7 +84,7 @@ def test_forecast_counts_the_factors_of_a_transform() -> None:
     assert np.exp(tenth.sizes[0]) - other == pytest.approx((np.exp(whole.sizes[0]) - other) / 10, rel=0.02)
 
 
-def test_forecast_reads_back() -> None:
+def test_a_stored_forecast_is_read_back() -> None:
     """A run that is resumed goes on from the same numbers."""
     grid = CandidateGrid.of(
         JobSpec.parse({"checkpoint": "c", "target": {"min_ratio": 2}, "quantize": {"name": "uniform"}})

@@ -128,7 +128,7 @@ def test_delete_waits_for_jobs(bench: Bench) -> None:
     assert bench.client.delete(f"/v1/checkpoints/{made.id}").status_code == 204
 
 
-def test_expired_is_gone(bench: Bench) -> None:
+def test_an_expired_checkpoint_answers_410(bench: Bench) -> None:
     """After its time a checkpoint is 410."""
     made = add_checkpoint(bench, architecture_weights("lenet300_100"))
     with bench.backend.database.write() as connection:

@@ -55,7 +55,7 @@ def test_a_block_is_written_while_the_next_one_is_fed() -> None:
     asyncio.run(run())
 
 
-def test_what_fails_is_raised_with_the_next_block() -> None:
+def test_an_error_of_the_writer_is_raised_with_the_next_block() -> None:
     """And closing the writer raises nothing."""
 
     def write(_: Sequence[bytes]) -> None:

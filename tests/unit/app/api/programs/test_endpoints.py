@@ -94,7 +94,7 @@ def test_delete_waits_for_jobs(bench: Bench) -> None:
     check_problem(bench.client.get(f"/v1/programs/{made['id']}"), 404, "not_found")
 
 
-def test_expired_is_gone(bench: Bench) -> None:
+def test_an_expired_program_answers_410(bench: Bench) -> None:
     """After its time a program is 410."""
     made = bench.client.post("/v1/programs", content=small_program()).json()
     with bench.backend.database.write() as connection:

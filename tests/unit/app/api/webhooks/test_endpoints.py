@@ -53,7 +53,7 @@ def test_a_job_that_is_run_again_has_a_message_of_its_own(bench: Bench) -> None:
     assert shown[0][0]["id"] != shown[1][0]["id"]
 
 
-def test_each_job_of_a_study_has_one(bench: Bench) -> None:
+def test_each_job_of_a_study_has_one_message(bench: Bench) -> None:
     """The address is a part of the specification."""
     spec = {"checkpoint": lenet(bench), "webhook": {"url": URL}}
     study = bench.client.post("/v1/studies", json={"spec": spec, "grid": {"prune.sparsity": [0.5, 0.9]}}).json()

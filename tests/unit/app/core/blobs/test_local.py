@@ -51,7 +51,7 @@ def test_storing_again_counts_as_stored_now(blobs: LocalBlobs) -> None:
     assert datetime.now(UTC) - blobs.stat(DIGEST).stored_at < timedelta(minutes=1)
 
 
-def test_damaged_content_is_not_lent(blobs: LocalBlobs, caplog: pytest.LogCaptureFixture) -> None:
+def test_opening_damaged_content_is_an_error(blobs: LocalBlobs, caplog: pytest.LogCaptureFixture) -> None:
     """The log names the blob, the error says what to do and nothing of the server."""
     blobs.put(io.BytesIO(b"content"))
     (stored,) = _files(blobs)
@@ -65,7 +65,7 @@ def test_damaged_content_is_not_lent(blobs: LocalBlobs, caplog: pytest.LogCaptur
     assert DIGEST not in caught.value.detail
 
 
-def test_a_file_that_is_given_away_is_not_copied(blobs: LocalBlobs, tmp_path: Path) -> None:
+def test_an_adopted_file_becomes_a_blob_without_a_copy(blobs: LocalBlobs, tmp_path: Path) -> None:
     """The blob is the same file under a second name; it replaces a damaged one."""
     blobs.put(io.BytesIO(b"content"))
     (stored,) = _files(blobs)

@@ -71,7 +71,9 @@ def test_content_that_is_there_is_not_sent_again(tmp_path: Path, shared_s3: S3Se
     assert stored.stat() == before
 
 
-def test_damaged_content_is_not_lent(tmp_path: Path, shared_s3: S3Server, caplog: pytest.LogCaptureFixture) -> None:
+def test_opening_damaged_content_is_an_error(
+    tmp_path: Path, shared_s3: S3Server, caplog: pytest.LogCaptureFixture
+) -> None:
     """No copy stays, and the log names the blob."""
     bucket = shared_s3.fresh_bucket()
     blobs = _open(tmp_path, shared_s3, bucket)

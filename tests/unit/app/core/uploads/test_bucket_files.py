@@ -37,7 +37,7 @@ def write(files: BucketPartialFiles, offset: int, writer: str, data: bytes) -> l
     return list(file.parts_before(offset + len(data)))
 
 
-def test_parts_are_put_together(files: BucketPartialFiles, tmp_path: Path) -> None:
+def test_parts_of_several_writers_are_joined(files: BucketPartialFiles, tmp_path: Path) -> None:
     """Those of several writers, of any size; of a part that reaches into the next one, only what is before it."""
     first, second = write(files, 0, "first", b"abcdefgh"), write(files, 5, "second", b"XYZ")
     path = files.fetch("up_1", 8, [*first, *second], tmp_path)
@@ -63,7 +63,9 @@ def test_writers_do_not_overwrite_each_other(files: BucketPartialFiles, tmp_path
     assert files.fetch("up_1", 4, counted, tmp_path).read_bytes() == b"good"
 
 
-def test_lost_parts_are_noticed(files: BucketPartialFiles, shared_s3: S3Server, bucket: str, tmp_path: Path) -> None:
+def test_missing_and_cut_parts_are_an_error(
+    files: BucketPartialFiles, shared_s3: S3Server, bucket: str, tmp_path: Path
+) -> None:
     """Where an object is gone, was cut, or was never counted."""
     parts = write(files, 0, "writer", b"abcdefgh")
     with pytest.raises(GoneError, match="Upload the file again"):
@@ -76,7 +78,7 @@ def test_lost_parts_are_noticed(files: BucketPartialFiles, shared_s3: S3Server, 
     assert shared_s3.files(bucket) == []
 
 
-def test_parts_that_do_not_count_can_be_discarded(
+def test_parts_that_were_not_recorded_can_be_discarded(
     files: BucketPartialFiles, shared_s3: S3Server, bucket: str, tmp_path: Path
 ) -> None:
     """Such as those with a wrong checksum."""

@@ -53,7 +53,7 @@ def test_a_replaced_writer_cannot_move_the_offset(rows: Uploads) -> None:
     assert get(rows, upload).received_bytes == 3
 
 
-def test_an_interrupted_writer_is_not_wanted(rows: Uploads) -> None:
+def test_an_interrupted_writer_is_told_to_stop(rows: Uploads) -> None:
     """Its last bytes still count when it ends."""
     upload = new(rows)
     rows.begin(upload.id, 0, "first")
@@ -119,7 +119,7 @@ def test_quota_holds_for_requests_at_once(rows: Uploads) -> None:
     assert (len(made), len(refused)) == (3, 7)
 
 
-def test_parts_count_together_with_their_bytes(rows: Uploads) -> None:
+def test_parts_and_the_offset_are_recorded_together(rows: Uploads) -> None:
     """Those of a writer that was replaced never count; those of a deleted upload are forgotten."""
     upload = new(rows)
     rows.begin(upload.id, 0, "first")
@@ -133,7 +133,7 @@ def test_parts_count_together_with_their_bytes(rows: Uploads) -> None:
     assert rows.parts(upload.id) == []
 
 
-def test_parts_whose_bytes_were_not_counted_are_replaced(rows: Uploads) -> None:
+def test_parts_that_were_not_recorded_are_replaced(rows: Uploads) -> None:
     """A writer stored parts, and could not tell that they count."""
     upload = new(rows)
     rows.begin(upload.id, 0, "first")

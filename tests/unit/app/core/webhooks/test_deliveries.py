@@ -85,7 +85,7 @@ def test_each_end_of_a_job_makes_one_delivery(
     assert (message["data"]["error"] is not None) == (kind == "job.failed")
 
 
-def test_a_job_without_a_webhook_makes_none(jobs: Jobs, lifecycle: Lifecycle, deliveries: Deliveries) -> None:
+def test_a_job_without_a_webhook_makes_no_delivery(jobs: Jobs, lifecycle: Lifecycle, deliveries: Deliveries) -> None:
     """Nor does one that only stops and is queued again."""
     plain, again = hooked(jobs, {"checkpoint": "ckpt_1"}), hooked(jobs)
     succeed(lifecycle, plain)
@@ -95,7 +95,7 @@ def test_a_job_without_a_webhook_makes_none(jobs: Jobs, lifecycle: Lifecycle, de
     assert deliveries.of_job(again.id) == []
 
 
-def test_each_job_of_a_study_makes_one(database: Database, clock: ManualClock, deliveries: Deliveries) -> None:
+def test_each_job_of_a_study_makes_one_delivery(database: Database, clock: ManualClock, deliveries: Deliveries) -> None:
     """Also where the study is cancelled."""
     studies = Studies(database, clock)
     members = [NewJob("ann", HOOK, 100)] * 3
@@ -106,7 +106,7 @@ def test_each_job_of_a_study_makes_one(database: Database, clock: ManualClock, d
         assert json.loads(delivery.body)["data"]["study"] == study.id
 
 
-def test_an_end_that_is_rolled_back_makes_none(jobs: Jobs, lifecycle: Lifecycle, deliveries: Deliveries) -> None:
+def test_an_end_that_is_rolled_back_makes_no_delivery(jobs: Jobs, lifecycle: Lifecycle, deliveries: Deliveries) -> None:
     """A run that has lost its lease ends nothing."""
     job = hooked(jobs)
     lifecycle.claim(job.id, "worker", 60)
@@ -138,7 +138,7 @@ def test_a_delivery_whose_sender_died_is_claimed_again(
     assert deliveries.claim_next(20) is None
 
 
-def test_hosts_can_be_left_out(jobs: Jobs, lifecycle: Lifecycle, deliveries: Deliveries) -> None:
+def test_a_claim_can_leave_out_hosts(jobs: Jobs, lifecycle: Lifecycle, deliveries: Deliveries) -> None:
     """A receiver that does not answer keeps none of another host waiting."""
     succeed(lifecycle, hooked(jobs))
     succeed(lifecycle, hooked(jobs, {"webhook": {"url": "https://other.example.org/"}}))

@@ -23,7 +23,7 @@ def poster(*, allow_private: bool = False, resolve: Resolve | None = None, secon
     )
 
 
-def test_a_name_that_resolves_to_this_machine_gets_nothing() -> None:
+def test_a_name_that_resolves_to_this_machine_is_refused() -> None:
     """Whatever the URL says: the address is looked at when the connection is made."""
     with receiver() as target:
         answer = poster().post(target.url(NAME), {}, b"{}")
@@ -32,7 +32,7 @@ def test_a_name_that_resolves_to_this_machine_gets_nothing() -> None:
     assert target.received == []
 
 
-def test_the_system_resolves_names() -> None:
+def test_names_are_resolved_by_the_system() -> None:
     """``localhost`` is refused by its address too."""
     with receiver() as target:
         refused = WebhookPoster(allow_private=False, timeout_seconds=5.0).post(target.url("localhost"), {}, b"{}")
@@ -54,7 +54,7 @@ def test_a_name_is_resolved_once() -> None:
     assert target.received[0].headers["host"] == f"{NAME}:{target.port}"
 
 
-def test_addresses_that_are_not_public_are_left_out() -> None:
+def test_only_public_addresses_of_a_name_are_connected_to() -> None:
     """Of several addresses of a name, only the public ones are connected to; here none of them answers."""
     with receiver() as target:
         found = poster(resolve=lambda *_: ["127.0.0.1", "192.0.2.1"], seconds=0.2).post(target.url(NAME), {}, b"{}")
@@ -81,7 +81,7 @@ def test_tls_is_for_the_name_of_the_url(tmp_path: Path) -> None:
     assert len(target.received) == 1
 
 
-def test_a_redirect_is_an_answer() -> None:
+def test_a_redirect_is_not_followed() -> None:
     """Nothing is sent to where it leads."""
     with receiver() as private, receiver([307], private.url()) as target:
         answer = poster(allow_private=True).post(target.url(NAME), {}, b"{}")

@@ -36,7 +36,7 @@ def test_a_changed_secret_overlaps_with_the_old_one(secrets: WebhookSecrets, clo
     assert secrets.for_signing("ann") == [new]
 
 
-def test_an_owner_who_takes_over_keeps_the_secret(database: Database, secrets: WebhookSecrets) -> None:
+def test_adopting_local_objects_keeps_their_secret(database: Database, secrets: WebhookSecrets) -> None:
     """Receivers of what was stored without a key go on; an owner with a secret of their own keeps that one."""
     local = secrets.of("local").secret
     adopt_local(database, "ann")

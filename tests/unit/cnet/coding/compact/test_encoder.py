@@ -114,7 +114,7 @@ def test_paths_through_a_trellis_round_trip(memory: int, shapes: Shapes) -> None
     assert_equal(COMPACT.decode(streams, header, shapes), symbols)
 
 
-def test_a_path_is_found_and_saves_bytes() -> None:
+def test_labels_along_a_trellis_are_recognized_and_take_fewer_bytes() -> None:
     """Along a path half of the multiples cannot occur, which the file does not pay for."""
     shapes: Shapes = [(64, 64, 3, 3)]
     symbols = trellis_symbols(shapes, 3)

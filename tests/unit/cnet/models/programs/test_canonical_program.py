@@ -74,7 +74,7 @@ def test_the_manifest_describes_the_program(archive: Path) -> None:
     assert all(row.finite for row in manifest.tensors)
 
 
-def test_ties_are_listed(tmp_path: Path) -> None:
+def test_tied_tensors_are_listed(tmp_path: Path) -> None:
     """A tied tensor names the first of its group and counts once."""
     case = CASES["transformer"]
     module = case.build()

@@ -23,7 +23,7 @@ def dataset(targets: np.ndarray | None) -> Dataset:
     return Dataset.of_arrays(x, targets, x, targets)
 
 
-def test_the_tasks() -> None:
+def test_the_registered_tasks_load_no_torch() -> None:
     """Their names, and that describing them loads no PyTorch."""
     assert TASKS.names() == ("classification", "ctc", "distill", "regression")
     code = "import sys, cnet.training.tasks as t; t.TASKS.describe(); assert 'torch' not in sys.modules"
@@ -165,12 +165,12 @@ def test_targets_that_do_not_fit_are_refused(name: str, targets: np.ndarray | No
         ("ctc", np.zeros((8, 6), np.int64), (None, 6, 4)),
     ],
 )
-def test_targets_that_fit(name: str, targets: np.ndarray | None, output: tuple[int | None]) -> None:
+def test_targets_that_fit_are_accepted(name: str, targets: np.ndarray | None, output: tuple[int | None]) -> None:
     """No error."""
     TASKS.create(name).check(Targets.of(dataset(targets)), output)
 
 
-def test_another_blank() -> None:
+def test_ctc_with_another_blank_label() -> None:
     """The blank is a setting."""
     logits = 9.0 * functional.one_hot(torch.tensor([[3, 0, 0, 3]]), 4)
     assert Ctc(blank=3).totals(logits, torch.tensor([[0, 3]]))["exact"].item() == 1
