@@ -1,8 +1,8 @@
 """Compression calibrated on unlabelled inputs, against one step size, plain GPTQ and nncodec at equal divergence.
 
-    python -m benchmarks.calibrated ../shared --nncodec .nncodec
+    python -m benchmarks.calibrated FILES --nncodec .nncodec
 
-Networks are the programs of ``../shared/programs``. Inputs of the calibration and of the evaluation are disjoint:
+Networks are the programs of ``FILES/programs``. Inputs of the calibration and of the evaluation are disjoint:
 EfficientNet-Lite0 once by whole photographs (five of 16 are evaluated on) and once by crops of the same photographs
 (every third one); the OCR network by lines of text. Each way of compressing is run at some settings; bytes at a
 divergence of 0.03 and 0.1 nats are read off a line through the two nearest points in logarithms. Bytes are those of
@@ -57,9 +57,11 @@ PHOTOGRAPHS = (1, 5, 9, 13, 14)
 
 _HEAD = """# Compression calibrated on unlabelled inputs
 
-Command: `python -m benchmarks.calibrated ../shared --nncodec .nncodec`. Bytes of mask, labels, centroids and step sizes
-of the compressible tensors; every stream is decoded before it is measured. Evaluation inputs are in no calibration.
-Bytes at a divergence are read off a line through the two nearest points, in logarithms. *One step*: `ecsq` with one
+Command: `python -m benchmarks.calibrated FILES --nncodec .nncodec`. Bytes of mask, labels, centroids and step sizes
+of the compressible tensors; every stream is decoded before it is measured. No evaluation input is used for calibration.
+KL is the divergence of the outputs in nats. Bytes at a divergence are read off a line through the two nearest points,
+in logarithms. Where all points of a way are on one side of that divergence, this is an extrapolation, which can be far
+off: see the list of all points. *One step*: `ecsq` with one
 step for the network and a trellis, without inputs. *GPTQ*: steps by layer from the Fisher information, error feedback
 with 1 % of damping, no rate, no corrections, our encoder. *nncodec*: 2.1.3.
 

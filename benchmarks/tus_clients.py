@@ -167,7 +167,7 @@ def _section(outcomes: list[Outcome], megabytes: int) -> str:
     return (
         f"## Stock tus clients\n\nEach client uploads {megabytes} MB in chunks of 32 MiB, and is cut three times: a "
         "proxy resets the connection after a tenth of the file and after a twelfth more, and at six tenths the API is "
-        "killed (SIGKILL) in the middle of a request and started again. The clients are those of the indexes. "
+        "killed (SIGKILL) in the middle of a request and started again. The clients are those of PyPI and npm. "
         "The last column compares what the server stores with the file."
         f"\n\n{table(columns, rows)}\n\n`python -m benchmarks.tus_clients`"
     )

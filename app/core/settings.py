@@ -185,12 +185,16 @@ class Settings(BaseSettings):
         "0: any number.",
     )
     webhook_attempts: int = Field(
-        default=10, ge=1, le=100, description="How often a message to a webhook is sent before it counts as failed."
+        default=10,
+        ge=1,
+        le=100,
+        description="Number of attempts to send a message to a webhook, after which it counts as failed.",
     )
     webhook_retry_seconds: float = Field(
         default=5.0,
         gt=0,
-        description="Longest pause before the second attempt to send it; it grows four times with each, to 12 hours.",
+        description="Longest pause in seconds before a message to a webhook is sent again; it is four times as long "
+        "after each attempt, up to 12 hours.",
     )
     webhook_timeout_seconds: float = Field(
         default=10.0, gt=0, description="Seconds in which the receiver of a webhook must answer."

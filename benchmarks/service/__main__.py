@@ -86,7 +86,7 @@ def pages(kind: str) -> list[Row]:
 def turns(kind: str) -> list[Row]:
     """Two owners, one after the other."""
     found = queueing.measure_turns(kind, 1000)
-    what = "1,000 jobs of two owners: most of one owner in a row"
+    what = "1,000 jobs of two owners: largest number of one owner's in a row"
     return [[what, kind, f"{found.longest} (a claim takes {1000 * found.claim:.0f} ms)", "1"]]
 
 
