@@ -1,6 +1,7 @@
 """An application with one route that reads one row, for comparison (``python -m benchmarks.service.bare FD``).
 
-It has the engine, the HTTP server and the row of the service, and nothing else: no key, no owner, no other route.
+It has the engine, the HTTP server and the row of the service, and nothing else: no key, no owner, no other route. Like
+the service it writes a line to its log for each request, by uvicorn's own means.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import sys
 from datetime import datetime
 from typing import Any
 
+import uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel
 from sqlalchemy import bindparam, select
@@ -16,7 +18,6 @@ from sqlalchemy import bindparam, select
 from app.core.db.engine import Database
 from app.core.db.tables import jobs
 from app.core.settings import Settings
-from app.up.serve import serve
 
 
 class Row(BaseModel):
@@ -64,4 +65,6 @@ def create_app() -> FastAPI:
 
 
 if __name__ == "__main__":
-    serve("benchmarks.service.bare:create_app", int(sys.argv[1]))
+    uvicorn.run(
+        "benchmarks.service.bare:create_app", factory=True, fd=int(sys.argv[1]), http="httptools", loop="asyncio"
+    )
