@@ -5,8 +5,8 @@
 Networks are the programs of ``FILES/programs``. Inputs of the calibration and of the evaluation are disjoint:
 EfficientNet-Lite0 once by whole photographs (five of 16 are evaluated on) and once by crops of the same photographs
 (every third one); the OCR network by lines of text. Each way of compressing is run at some settings; bytes at a
-divergence of 0.03 and 0.1 nats are read off a line through the two nearest points in logarithms. Bytes are those of
-mask, labels, centroids and step sizes of the compressible tensors. Runs are kept in ``--work``: a second call makes
+divergence of 0.03 and 0.1 nats are read off a line through two points in logarithms. Bytes are those of mask, labels,
+centroids and step sizes of the compressible tensors. Runs are kept in ``--work``: a second call makes
 those that are missing, and writes ``docs/results/calibrated.md``.
 """
 
@@ -57,16 +57,17 @@ PHOTOGRAPHS = (1, 5, 9, 13, 14)
 
 _HEAD = """# Compression calibrated on unlabelled inputs
 
-Command: `python -m benchmarks.calibrated FILES --nncodec .nncodec`. Bytes of mask, labels, centroids and step sizes
-of the compressible tensors; every stream is decoded before it is measured. No evaluation input is used for calibration.
-KL is the divergence of the outputs in nats. Bytes at a divergence are read off a line through the two nearest points,
-in logarithms. Where all points of a way are on one side of that divergence, this is an extrapolation, which can be far
-off: see the list of all points. *One step*: `ecsq` with one
-step for the network and a trellis, without inputs. *GPTQ*: steps by layer from the Fisher information, error feedback
-with 1 % of damping, no rate, no corrections, our encoder. *nncodec*: 2.1.3.
+Command: `python -m benchmarks.calibrated FILES --nncodec .nncodec`; `FILES` has a folder `programs` with the archives
+of the networks and their inputs. Bytes of mask, labels, centroids and step sizes of the compressible tensors; every
+stream is decoded before it is measured. Evaluation inputs are in no calibration. Bytes at a divergence are read off a
+line through the points on both sides, in logarithms; where one side has none, off the line through the two nearest
+points, marked by a star. *One step*: `ecsq` with one step for the network and a trellis, without inputs. *GPTQ*:
+steps by layer from the Fisher information, error feedback with 1 % of damping, no rate, no corrections, our encoder.
+*nncodec*: 2.1.3. *Calibrated*: the quantizer's defaults. *Feedback*: with its setting `feedback`. After the bytes of
+the last two: their quotients to one step, GPTQ and nncodec.
 
-| network, how inputs are divided | KL | one step | GPTQ | nncodec | calibrated | ÷ one step | ÷ GPTQ | ÷ nncodec |
-|---|---:|---:|---:|---:|---:|---:|---:|---:|"""
+| network, how inputs are divided | KL | one step | GPTQ | nncodec | calibrated | feedback |
+|---|---:|---:|---:|---:|---:|---:|"""
 
 DAMPING = 0.01
 """Of plain GPTQ, relative to the diagonal."""
@@ -132,7 +133,13 @@ def cases(folder: Path, work: Path) -> Iterator[Case]:
     programs = folder / "programs"
     with np.load(programs / "efficientnet_lite0_inputs.npz") as file:
         crops, photographs = file["x"], file["photo"]
-    steps = {"one step": (0.2, 0.1), "GPTQ": (0.03, 0.1), "calibrated": (0.06, 0.15), "nncodec": (-38, -34, -30)}
+    steps = {
+        "one step": (0.2, 0.1),
+        "GPTQ": (0.03, 0.1),
+        "calibrated": (0.001, 0.03, 0.06, 0.15),
+        "feedback": (0.03, 0.15),
+        "nncodec": (-38, -34, -30),
+    }
     scaling = Preprocess(mean=(127 / 255,) * 3, std=(128 / 255,) * 3)
     program = _program(programs / "efficientnet_lite0.pt2")
     for name, apart in (
@@ -144,7 +151,13 @@ def cases(folder: Path, work: Path) -> Iterator[Case]:
         lines = file["x"]
     halves = Preprocess(mean=(0.5,), std=(0.5,))
     program = _program(programs / "ocr_english_g2.pt2")
-    steps = {"one step": (0.4, 0.8), "GPTQ": (0.03, 0.1), "calibrated": (0.03, 0.1), "nncodec": (-22, -18)}
+    steps = {
+        "one step": (0.4, 0.8),
+        "GPTQ": (0.03, 0.1, 0.3),
+        "calibrated": (0.001, 0.03, 0.1),
+        "feedback": (0.03, 0.1, 0.3),
+        "nncodec": (-30, -22, -18),
+    }
     yield Case("OCR, lines", program, lines[:100], lines[700:800], halves, steps, work)
 
 
@@ -164,6 +177,12 @@ def calibrated(case: Case, setting: float) -> tuple[Weights, Symbols]:
     """The quantizer ``calibrated`` at an expected divergence."""
     keep = case.weights.vector() != 0
     return case.calibration.quantize(case.weights, keep, Quantizing(setting), case.sensitivities)
+
+
+def feedback(case: Case, setting: float) -> tuple[Weights, Symbols]:
+    """The same, with labels by error feedback where they are better on calibration inputs set apart."""
+    keep = case.weights.vector() != 0
+    return case.calibration.quantize(case.weights, keep, Quantizing(setting, feedback=True), case.sensitivities)
 
 
 def gptq(case: Case, setting: float) -> tuple[Weights, Symbols]:
@@ -200,7 +219,9 @@ WAYS: dict[str, Callable[[Case, float], tuple[Weights, Symbols]]] = {
     "one step": one_step,
     "GPTQ": gptq,
     "calibrated": calibrated,
+    "feedback": feedback,
 }
+PEERS = ("one step", "GPTQ", "nncodec")
 
 
 def measure(case: Case, way: str, setting: float) -> Point:
@@ -233,13 +254,27 @@ def nncodec(case: Case, settings: Sequence[float], python: Path) -> Iterator[Poi
             yield Point(qp, int(size), scores["kl"], scores["agreement"], seconds, 0)
 
 
-def bytes_at(points: Sequence[Point], target: float) -> float | None:
-    """Bytes at a divergence, by a line in logarithms through the two points nearest to it; None below two points."""
-    near = sorted(points, key=lambda point: abs(math.log(point.kl / target)))[:2]
-    if len(near) < 2 or near[0].kl == near[1].kl:
+@dataclass(frozen=True)
+class Size:
+    """Bytes at a divergence; ``measured`` where points on both sides of it were."""
+
+    bytes: float
+    measured: bool
+
+    def __str__(self) -> str:
+        return f"{self.bytes:,.0f}" + ("" if self.measured else " *")
+
+
+def size_at(points: Sequence[Point], target: float) -> Size | None:
+    """The size at a divergence, by a line in logarithms through two points; None below two points."""
+    near = sorted(points, key=lambda point: abs(math.log(point.kl / target)))
+    below, above = ([point for point in near if (point.kl <= target) == side] for side in (True, False))
+    both = bool(below and above)
+    chosen = [below[0], above[0]] if both else near[:2]
+    if len(chosen) < 2 or chosen[0].kl == chosen[1].kl:
         return None
-    (x0, y0), (x1, y1) = ((math.log(point.kl), math.log(point.bytes)) for point in near)
-    return math.exp(y0 + (y1 - y0) * (math.log(target) - x0) / (x1 - x0))
+    (x0, y0), (x1, y1) = ((math.log(point.kl), math.log(point.bytes)) for point in chosen)
+    return Size(math.exp(y0 + (y1 - y0) * (math.log(target) - x0) / (x1 - x0)), both)
 
 
 def page(found: dict[str, dict[str, list[Point]]], numbers: dict[str, tuple[int, int]]) -> str:
@@ -247,12 +282,12 @@ def page(found: dict[str, dict[str, list[Point]]], numbers: dict[str, tuple[int,
     lines = [_HEAD]
     for name, ways in found.items():
         for target in TARGETS:
-            sizes = {way: bytes_at(ways.get(way, []), target) for way in ("one step", "GPTQ", "nncodec", "calibrated")}
-            own = sizes["calibrated"]
-            shares = [own / size if own and size else None for way, size in sizes.items() if way != "calibrated"]
-            ordered = [shares[0], shares[1], shares[2]]
-            cells = ["-" if size is None else f"{size:,.0f}" for size in sizes.values()]
-            cells += ["-" if share is None else f"{share:.3f}" for share in ordered]
+            sizes = [size_at(ways.get(way, []), target) for way in PEERS]
+            cells = ["-" if size is None else str(size) for size in sizes]
+            for way in ("calibrated", "feedback"):
+                own = size_at(ways.get(way, []), target)
+                shares = ["-" if own is None or size is None else f"{own.bytes / size.bytes:.2f}" for size in sizes]
+                cells.append("-" if own is None else f"{own} ({', '.join(shares)})")
             lines.append(f"| {name} | {target:g} | {' | '.join(cells)} |")
     lines += [
         "",
@@ -266,7 +301,7 @@ def page(found: dict[str, dict[str, list[Point]]], numbers: dict[str, tuple[int,
             for point in points:
                 cells = [name, "{}, {}".format(*numbers[name]), way, f"{point.setting:g}", f"{point.bytes:,}"]
                 lines.append("| " + " | ".join([*cells, f"{point.kl:.4f}", f"{point.agreement:.1f} %"]) + " |")
-    own = [point for ways in found.values() for point in ways.get("calibrated", [])]
+    own = [point for ways in found.values() for way in ("calibrated", "feedback") for point in ways.get(way, [])]
     if own:
         slowest, largest = max(point.seconds for point in own), max(point.memory for point in own)
         lines += [

@@ -33,8 +33,6 @@ Mask = npt.NDArray[np.bool_]
 Sensitivities = Mapping[str, float]
 
 _FISHER_SAMPLES = 128
-_ALONG_TRELLIS = 2  # of the results that are compared
-_LEAD = 0.4  # bits of a weight by which error feedback must be better than a trellis
 _LEAST_LOSS = 1e-9
 """Smaller divergences are rounding errors of the outputs."""
 
@@ -52,7 +50,7 @@ class Quantizing:
         mu: price of a bit; 1: the slope of error against bits at many bits a weight.
         correct: whether biases and running means take up mean changes.
         feedback: whether labels by error feedback are tried as well, where there are inputs to judge them on. Only for
-            inputs from many sources: on others, what was fitted to a few photographs has ruined networks.
+            inputs from many sources: labels that are fitted to a few photographs are worse on others.
     """
 
     divergence: float
@@ -181,9 +179,7 @@ class Calibration(NetworkOnInputs):
     ) -> tuple[Weights, Symbols]:
         """The best of the results by their divergence on some samples, and by their bytes.
 
-        A bit more for each weight makes the divergence four times as small. This is the rate at which bytes count. The
-        results of a trellis come first, and others must be better by far: the samples are often from the same sources
-        as those that feedback was fitted to.
+        A bit more for each weight makes the divergence four times as small. This is the rate at which bytes count.
         """
         loaded = self.load(original)
 
@@ -199,8 +195,7 @@ class Calibration(NetworkOnInputs):
         for weights, symbols in results:
             loss = float(self.task.soft_loss(outputs(weights.with_vector(symbols.vector())), before, 1.0))
             bits = sizes[id(symbols)] / max(original.compressible_parameters, 1)
-            lead = 0.0 if len(costs) < _ALONG_TRELLIS else _LEAD
-            costs.append(math.log(max(loss, _LEAST_LOSS)) + math.log(4) * (bits + lead))
+            costs.append(math.log(max(loss, _LEAST_LOSS)) + math.log(4) * bits)
         return results[int(np.argmin(costs))]
 
 

@@ -3,7 +3,8 @@
 All tensors share one price: a step size s of a tensor with n weights, whose mean squared error costs g a weight, causes
 a divergence of about n g s^2 / 24. The fewest bits for a given divergence of the whole network have g s^2 equal in all
 tensors (the bits of n weights fall by n / 2 log2(4) where the step doubles, the divergence rises fourfold). g is the
-mean Fisher information of the tensor, lessened by what error feedback makes up for on samples not used for it.
+mean Fisher information of the tensor. What error feedback makes up for does not make steps larger: it is less on inputs
+from other sources.
 
 There are two ways to choose labels. Error feedback by the second moments of the inputs is the better one where these
 tell what other inputs are like. The trellis of the quantizer ``auto`` uses no inputs, and assumes only that they are
@@ -93,11 +94,10 @@ class LayerQuantizer:
         if self.trellis:
             return self._along_trellis(name, weights).to(layer.weight.dtype)
         shrinkage = choose_shrinkage(layer.halves)
-        weights = compensated(weights, layer.halves, shrinkage.amount)
-        factors = FeedbackFactors.of((layer.halves[0] + layer.halves[1]).own, shrinkage.amount)
+        weights = compensated(weights, layer.halves, shrinkage)
+        factors = FeedbackFactors.of((layer.halves[0] + layer.halves[1]).own, shrinkage)
         keep = self.keep[name].reshape(weights.shape)
-        price = self._fisher(name) * shrinkage.gain
-        made = self._quantized(name, weights, factors, price, keep).to(layer.weight.dtype)
+        made = self._quantized(name, weights, factors, self._fisher(name), keep).to(layer.weight.dtype)
         self.nearest[name] = _integers(_nearest(layer.weight.double(), self.steps[name]) * keep)
         return made
 

@@ -120,24 +120,14 @@ def shrink(own: Tensor, shrinkage: float) -> Tensor:
     return own * (1 - shrinkage) + torch.diag_embed(power * shrinkage + lifted)
 
 
-@dataclass(frozen=True)
-class Shrinkage:
-    """How far second moments are shrunk, and what error feedback with them is worth on samples not used for it.
+def choose_shrinkage(halves: tuple[Moments, Moments]) -> float:
+    """The shrinkage whose factors, found on each half of the samples, have the least error on the other.
 
-    Attributes:
-        amount: as ``SHRINKAGES``.
-        gain: error of feedback relative to that of rounding to the nearest labels, 0..1.
+    It is 1, so that no error is passed on, where one of the halves is empty.
     """
-
-    amount: float
-    gain: float
-
-
-def choose_shrinkage(halves: tuple[Moments, Moments]) -> Shrinkage:
-    """The shrinkage whose factors, found on each half of the samples, have the least error on the other."""
     first, second = halves
     if not first.count or not second.count:
-        return Shrinkage(SHRINKAGES[-1], 1.0)
+        return SHRINKAGES[-1]
 
     one, other = (half.own[:, :_CHOICE_COLUMNS, :_CHOICE_COLUMNS] for half in halves)
 
@@ -146,13 +136,13 @@ def choose_shrinkage(halves: tuple[Moments, Moments]) -> Shrinkage:
         return forward.expected_error(other) + backward.expected_error(one)
 
     best = SHRINKAGES[-1]
-    least = nearest = error(best)
+    least = error(best)
     for shrinkage in reversed(SHRINKAGES[:-1]):
         found = error(shrinkage)
         if found >= least:
             break  # the error falls and then rises again
         best, least = shrinkage, found
-    return Shrinkage(best, least / nearest if nearest > 0 else 1.0)
+    return best
 
 
 def compensated(weights: Tensor, halves: tuple[Moments, Moments], shrinkage: float) -> Tensor:

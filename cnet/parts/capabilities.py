@@ -104,6 +104,10 @@ class Calibratable(Protocol):
     def mu(self) -> float:
         """Price of a bit relative to the slope of error against bits at many bits a weight."""
 
+    @property
+    def feedback(self) -> bool:
+        """Whether labels by error feedback are tried as well."""
+
 
 @runtime_checkable
 class ReportsSettings(Protocol):

@@ -96,7 +96,7 @@ class CalibratedNetwork:
         """
         from cnet.calibrate.calibration import Quantizing
 
-        quantizing = Quantizing(quantizer.expected_divergence, quantizer.mu)
+        quantizing = Quantizing(quantizer.expected_divergence, quantizer.mu, feedback=quantizer.feedback)
         return self._calibration.quantize(weights, keep, quantizing, sensitivities, on_fraction)
 
     def scores(self, decoded: Weights, original: Weights) -> Scores | None:

@@ -47,15 +47,15 @@ def test_many_samples_are_shrunk_little_and_few_of_another_kind_a_lot() -> None:
         Moments.of(inputs(seed, 20, mixing_seed=seed), inputs(seed, 20, mixing_seed=seed)) for seed in (1, 2)
     )
 
-    assert choose_shrinkage((alike[0], alike[1])).amount == SHRINKAGES[0]
-    assert choose_shrinkage((unlike[0], unlike[1])).amount == SHRINKAGES[-1]
+    assert choose_shrinkage((alike[0], alike[1])) == SHRINKAGES[0]
+    assert choose_shrinkage((unlike[0], unlike[1])) == SHRINKAGES[-1]
 
 
 def test_one_half_alone_lets_nothing_be_passed_on() -> None:
     """What cannot be judged is not done."""
     half = Moments.of(inputs(0, 50), inputs(0, 50))
 
-    assert choose_shrinkage((half, Moments.none(torch.zeros(1, 3, 12)))).amount == 1.0
+    assert choose_shrinkage((half, Moments.none(torch.zeros(1, 3, 12)))) == 1.0
 
 
 def test_compensated_weights_undo_a_change_of_scale() -> None:
