@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,6 +22,21 @@ from tests.processes import Service, children_of, kill_now, processes_with, runn
 
 def _the_runner(running: Service, job_id: str) -> int:
     return until(lambda: runners_of(job_id), what=f"a runner of {job_id}\n{running.worker_log()}")[0]
+
+
+def _stopped_without_a_lock(running: Service, *processes: int) -> bool:
+    """Stop processes, unless one of them seems to hold the lock of the SQLite file, for which all others would wait."""
+    for process in processes:
+        os.kill(process, signal.SIGSTOP)
+    with closing(sqlite3.connect(str(running.database.engine.url.database), timeout=1)) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            for process in processes:
+                os.kill(process, signal.SIGCONT)
+            return False
+        connection.rollback()
+    return True
 
 
 def _resumed_epochs(log: str) -> list[int]:
@@ -141,7 +158,7 @@ def test_a_runner_that_does_not_react_is_killed(running: Service) -> None:
     job = running.submit(LONG)
     running.in_epoch(job.id, 1)
     runner = _the_runner(running, job.id)
-    os.kill(runner, signal.SIGSTOP)
+    until(lambda: _stopped_without_a_lock(running, runner), what="a moment without a transaction")
     running.lifecycle.request_cancel(job.id)
     assert running.ended(job.id, seconds=10).status == "cancelled"
     assert processes_with(job.id) == []
@@ -199,8 +216,7 @@ def test_a_supervisor_that_wakes_up_too_late_changes_nothing(undisturbed: list[s
         running.in_epoch(job.id, 2)
         first = _the_runner(running, job.id)
         supervisor = int(Path(f"/proc/{first}/stat").read_text().rpartition(")")[2].split()[1])
-        os.kill(supervisor, signal.SIGSTOP)
-        os.kill(first, signal.SIGSTOP)
+        until(lambda: _stopped_without_a_lock(running, supervisor, first), what="a moment without a transaction")
         running.start_worker("worker-2")
         until(lambda: running.job(job.id).attempt == 2, 30, "another attempt")
         os.kill(first, signal.SIGCONT)

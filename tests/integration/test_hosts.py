@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -39,9 +40,21 @@ def undisturbed(postgres: Cluster, shared_s3: S3Server) -> list[str]:
 
 
 def _saved(machines: Hosts, host: Service, job_id: str, epoch: int) -> None:
-    """Wait until an epoch is done, and its state is in the bucket."""
+    """Wait until an epoch is done, and the state of this epoch or of a later one is in the bucket."""
     host.in_epoch(job_id, epoch)
-    until(lambda: any("manifest" in path.name for path in machines.s3.files(machines.bucket)), what="a saved state")
+    for _ in range(2):  # the first copy may have been begun before that epoch
+        before = _manifests(machines)
+        until(lambda before=before: _manifests(machines) - before, what="a saved state")
+
+
+def _manifests(machines: Hosts) -> set[tuple[str, int]]:
+    """The lists of files of saved states in the bucket, with the times at which they were written."""
+    found = set()
+    for path in machines.s3.files(machines.bucket):
+        with suppress(FileNotFoundError):  # one that is being replaced
+            if "/jobs/" in str(path) and "manifest" in path.name:
+                found.add((str(path), path.stat().st_mtime_ns))
+    return found
 
 
 def _resumed_after(log: str) -> list[int]:
