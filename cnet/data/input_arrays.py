@@ -117,7 +117,7 @@ def _channels_first(x: NamedArray, notices: list[Notice]) -> tuple[Array, Layout
         if images.dtype.kind == "f":
             detail = (
                 f"{x.name} of shape {images.shape} was read as grey images of one channel; an array that is no images "
-                "keeps its shape under the name inputs.x"
+                f"keeps its shape under the name inputs{x.name.removeprefix('x')}.x"
             )
             notices.append(Notice("read_as_images", detail))
         return images[:, None], None

@@ -107,7 +107,8 @@ def _check_inputs(program: ProgramManifest, dataset: DatasetFacts) -> None:
         taken = ", ".join(f"{one.name}: {_typed(one)}" for one in program.inputs)
         raise DatasetError(
             f"data set: its inputs are {found}, and the program takes {taken}. Give one input for each of the "
-            "program's, in their order and of their shape: integers for integers, numbers or uint8 for numbers.",
+            "program's, in their order and of their shape: integers for integers, numbers or uint8 for numbers. "
+            "An array of an npz file that is no image keeps its shape as inputs.x, not x.",
             code="wrong_input_shape",
         )
 
