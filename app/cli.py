@@ -70,11 +70,14 @@ def run(arguments: list[str]) -> int:
     try:
         result = app(arguments, prog_name="cnet", standalone_mode=False)
     except KeyboardInterrupt:
-        return CANCELLED
+        result = _INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last handler: the user gets a sentence, not a traceback
         return _failed(error, arguments)
     code = result if isinstance(result, int) else DONE
-    return CANCELLED if code == _INTERRUPTED else code
+    if code != _INTERRUPTED:
+        return code
+    note("interrupted")
+    return CANCELLED
 
 
 def _failed(error: Exception, arguments: list[str]) -> int:

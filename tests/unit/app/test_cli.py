@@ -80,3 +80,15 @@ def test_the_first_key_says_how_to_take_over_what_was_stored_without_one(
     assert "1 objects" in capsys.readouterr().out
     assert Jobs(database).get(job.id, "ann")
     database.close()
+
+
+def test_an_interrupted_command_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends with the exit code 3 and one line on standard error."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("app.cli.app", interrupted)
+
+    assert run(["ps"]) == 3
+    assert capsys.readouterr().err == "interrupted\n"
