@@ -109,8 +109,8 @@ class AsyncJob(JobDocument):
 def job_failed(job: JobDocument) -> JobFailedError:
     """The error for a job that has ended without success."""
     error = job["error"] or {"code": job["status"], "detail": "it was ended before it was done."}
+    ended = "was cancelled" if job["status"] == "cancelled" else f"has {job['status'].replace('_', ' ')}"
     return JobFailedError(
-        f"job {job['id']} has {job['status'].replace('_', ' ')}: {error['detail'].rstrip('.')}. "
-        "Read its log with Client.logs.",
+        f"job {job['id']} {ended}: {error['detail'].rstrip('.')}. Read its log with Client.logs.",
         code=error["code"],
     )

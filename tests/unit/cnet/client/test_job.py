@@ -47,7 +47,7 @@ def test_a_job_that_ended_without_success_is_an_error_where_it_is_checked() -> N
     with pytest.raises(JobFailedError, match="job job_1 has failed: no point is small enough") as caught:
         failed.check()
     assert caught.value.code == "constraint_not_met"
-    with pytest.raises(JobFailedError, match="has cancelled"):
+    with pytest.raises(JobFailedError, match="job job_1 was cancelled"):
         cancelled.check()
 
 
