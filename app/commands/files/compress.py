@@ -46,9 +46,9 @@ def compress(
     """Compress a checkpoint on this machine, by the same pipeline as on a server.
 
     With a data set and an architecture or program the network is fine-tuned; with --inputs its weights are quantized by
-    what errors do to its outputs; without either, they are pruned and quantized as they are. A program holds weights
-    too: they are taken where no checkpoint is given. Several values of --sparsity or --clusters make several points;
-    the bundle of the selected one is written.
+    what errors do to its outputs; without either, they are quantized as they are, and pruned only where --sparsity asks
+    for it. A program holds weights too: they are taken where no checkpoint is given. Several values of --sparsity or
+    --clusters make several points; the bundle of the selected one is written.
     """
     from app.console.progress import ProgressBar
     from cnet.pipeline.local.compress_file import compress_file
