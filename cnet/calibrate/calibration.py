@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from cnet import dtypes
 from cnet.calibrate.config import few_samples
-from cnet.calibrate.layer_quantizer import LayerQuantizer
+from cnet.calibrate.layer_quantizer import LARGEST_STEP, LayerQuantizer
 from cnet.calibrate.network import NetworkOnInputs, OnFraction
 from cnet.calibrate.observation import Observation, observe
 from cnet.calibrate.samples import Samples, in_batches, in_halves
@@ -49,6 +49,8 @@ class Quantizing:
         divergence: expected divergence of the outputs from the original's, in nats.
         mu: price of a bit; 1: the slope of error against bits at many bits a weight.
         correct: whether biases and running means take up mean changes.
+        largest_step: of each tensor, in root mean squares of its weights. A network that is sure of all calibration
+            inputs shows little of what errors do to others, so that the divergence alone would allow too large steps.
         feedback: whether labels by error feedback are tried as well, where there are inputs to judge them on. Only for
             inputs from many sources: labels that are fitted to a few photographs are worse on others.
     """
@@ -56,6 +58,7 @@ class Quantizing:
     divergence: float
     mu: float = 1.0
     correct: bool = True
+    largest_step: float = LARGEST_STEP
     feedback: bool = False
 
 
@@ -167,9 +170,10 @@ class Calibration(NetworkOnInputs):
             name: torch.from_numpy(np.ascontiguousarray(keep[part])).to(device).reshape(shapes[name])
             for name, part in weights.slices()
         }
-        return LayerQuantizer.for_divergence(
+        made = LayerQuantizer.for_divergence(
             quantizing.divergence, quantizing.mu, sensitivities, shapes, kept, trellis=trellis
         )
+        return replace(made, largest_step=quantizing.largest_step)
 
     def _best(
         self,

@@ -34,6 +34,9 @@ NOISE_OF_STEP = 1 / 12
 HIGH_RATE = math.log(2) / 6
 """Fall of the squared error for a bit more, in squares of the step size, at many bits a weight."""
 
+LARGEST_STEP = 4.0
+"""Largest step size of a tensor, in root mean squares of its weights, where no other limit is given."""
+
 LEAST_FISHER = 1e-3
 """Least mean Fisher information of a tensor, relative to that of all weights: few samples may miss what it does."""
 
@@ -41,7 +44,6 @@ _TRELLIS = FeedbackChooser(memory=3, mu=0.2)
 _TRELLIS_GAIN = 10**-0.1
 """Noise of the trellis relative to that of rounding to its steps."""
 
-_LARGEST_STEP = 4.0  # in root mean squares of the tensor
 _MANTISSA_BITS = 8
 
 
@@ -57,6 +59,7 @@ class LayerQuantizer:
         mu: price of a bit relative to the slope of error against bits at many bits a weight; of the trellis, which has
             one of its own, only whether bits have a price.
         trellis: whether labels follow a trellis.
+        largest_step: as ``LARGEST_STEP``.
         labels: of each tensor that was quantized: int32, shape (weights,), multiples of its unit.
         steps: the unit of each: its step size, along a trellis half of it.
         nearest: the nearest multiples to the weights themselves, in the form of ``labels``.
@@ -68,6 +71,7 @@ class LayerQuantizer:
     cost: float
     mu: float
     trellis: bool = False
+    largest_step: float = LARGEST_STEP
     labels: dict[str, npt.NDArray[np.int32]] = field(default_factory=dict)
     steps: dict[str, float] = field(default_factory=dict)
     nearest: dict[str, npt.NDArray[np.int32]] = field(default_factory=dict)
@@ -150,7 +154,7 @@ class LayerQuantizer:
         if rms == 0:
             return 1.0
         step = math.sqrt(self.cost / price) if price > 0 else math.inf
-        return short_float(max(min(step, _LARGEST_STEP * rms), largest / (LARGEST_LABEL - 2)))
+        return short_float(max(min(step, self.largest_step * rms), largest / (LARGEST_LABEL - 2)))
 
 
 def _nearest(weights: Tensor, step: float) -> Tensor:

@@ -105,6 +105,10 @@ class Calibratable(Protocol):
         """Price of a bit relative to the slope of error against bits at many bits a weight."""
 
     @property
+    def largest_step(self) -> float:
+        """Largest step size of a tensor, in root mean squares of its weights."""
+
+    @property
     def feedback(self) -> bool:
         """Whether labels by error feedback are tried as well."""
 

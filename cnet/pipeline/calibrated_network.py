@@ -96,7 +96,12 @@ class CalibratedNetwork:
         """
         from cnet.calibrate.calibration import Quantizing
 
-        quantizing = Quantizing(quantizer.expected_divergence, quantizer.mu, feedback=quantizer.feedback)
+        quantizing = Quantizing(
+            quantizer.expected_divergence,
+            quantizer.mu,
+            largest_step=quantizer.largest_step,
+            feedback=quantizer.feedback,
+        )
         return self._calibration.quantize(weights, keep, quantizing, sensitivities, on_fraction)
 
     def scores(self, decoded: Weights, original: Weights) -> Scores | None:

@@ -20,6 +20,14 @@ Quality = Literal["safe", "small", "smallest"]
 DIVERGENCE: Mapping[Quality, float] = {"safe": 0.001, "small": 0.01, "smallest": 0.06}
 """Expected divergence of the outputs from those of the original network at each quality, in nats."""
 
+LARGEST_STEP: Mapping[Quality, float] = {"safe": 0.7, "small": 1.2, "smallest": 2.0}
+"""Largest step size of a tensor at each quality, in root mean squares of its weights.
+
+A network that is sure of its few calibration inputs seems to bear any error: a divergence of 0.003 nats left 6 dB of
+signal to noise in a classifier of sounds, and other sounds lost 3.4 points of accuracy.
+"""
+
+_ANY_STEP = 4.0
 _FORECAST_DB = 5.0  # of signal to noise at an expected divergence of 1 nat, typical of convolutional networks
 _NOISE_OF_STEP = 1 / 12
 
@@ -47,7 +55,9 @@ class Calibrated(Quantizer):
     quality: Quality | None = Field(
         default=None,
         description="How much the outputs may change: safe (the default), small or smallest; expected divergences of "
-        f"{DIVERGENCE['safe']:g}, {DIVERGENCE['small']:g} and {DIVERGENCE['smallest']:g} nats.",
+        f"{DIVERGENCE['safe']:g}, {DIVERGENCE['small']:g} and {DIVERGENCE['smallest']:g} nats, in steps of at most "
+        f"{LARGEST_STEP['safe']:g}, {LARGEST_STEP['small']:g} and {LARGEST_STEP['smallest']:g} root mean squares of "
+        "each tensor.",
     )
     divergence: float | None = Field(
         default=None,
@@ -88,6 +98,11 @@ class Calibrated(Quantizer):
     def expected_divergence(self) -> float:
         """The divergence, in nats, that ``divergence`` or else ``quality`` asks for."""
         return self.divergence or DIVERGENCE[self.quality or "safe"]
+
+    @property
+    def largest_step(self) -> float:
+        """Largest step size of a tensor, in root mean squares of its weights."""
+        return _ANY_STEP if self.divergence is not None else LARGEST_STEP[self.quality or "safe"]
 
     @property
     def trains_centroids(self) -> bool:

@@ -205,6 +205,19 @@ def test_the_result_is_the_best_on_inputs_set_apart(
     assert float(measure(found.task, after, before, 1.0)) == pytest.approx(losses[best])
 
 
+@pytest.mark.parametrize("feedback", [False, True])
+def test_steps_have_a_limit_whatever_the_divergence(network: tuple[NetworkBuilder, Weights], feedback: bool) -> None:
+    """In root mean squares of each tensor; along a trellis the unit is half a step."""
+    builder, weights = network
+    quantizing = Quantizing(100.0, largest_step=0.5, feedback=feedback)
+
+    _, symbols = quantized(calibration(builder, digits(40)), weights, quantizing)
+
+    assert symbols.reconstruction is not None
+    for name, step in zip(weights.compressible, symbols.reconstruction.factors, strict=True):
+        assert step <= 0.505 * np.sqrt(np.mean(np.square(weights[name].values())))
+
+
 def test_labels_follow_a_trellis(network: tuple[NetworkBuilder, Weights]) -> None:
     """A few inputs do not tell what others are like, so that no errors are passed on by their second moments."""
     builder, weights = network
