@@ -6,6 +6,7 @@ the service it writes a line to its log for each request, by uvicorn's own means
 
 from __future__ import annotations
 
+import socket
 import sys
 from datetime import datetime
 from typing import Any
@@ -65,6 +66,5 @@ def create_app() -> FastAPI:
 
 
 if __name__ == "__main__":
-    uvicorn.run(
-        "benchmarks.service.bare:create_app", factory=True, fd=int(sys.argv[1]), http="httptools", loop="asyncio"
-    )
+    config = uvicorn.Config("benchmarks.service.bare:create_app", factory=True, http="httptools", loop="asyncio")
+    uvicorn.Server(config).run(sockets=[socket.socket(fileno=int(sys.argv[1]))])
