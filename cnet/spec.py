@@ -15,7 +15,7 @@ from cnet.methods import METHODS, Method
 from cnet.models import ARCHITECTURES, Architecture
 from cnet.parts.capabilities import Calibratable, reason_for_data
 from cnet.parts.registry import OneOf
-from cnet.parts.validation import issues_of, part_fields
+from cnet.parts.validation import issues_of, part_fields, summary_of
 from cnet.prune import PRUNERS, Gradual, Pruner
 from cnet.quantize import QUANTIZERS, Quantizer
 from cnet.target import Target as Target
@@ -164,8 +164,7 @@ class JobSpec(UserDocument):
             return cls.model_validate_json(text)
         except ValidationError as error:
             issues = issues_of(error, cls)
-            summary = " ".join(f"{issue}." for issue in issues[:5])
-            raise SpecError(f"the job spec is not valid: {summary}", issues=issues) from error
+            raise SpecError(f"the job spec is not valid: {summary_of(issues)}", issues=issues) from error
         except (TypeError, ValueError, RecursionError) as error:
             raise SpecError(
                 "job spec: the document is neither JSON text nor a value that JSON can hold. "

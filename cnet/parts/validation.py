@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from cnet.errors import Issue
+from cnet.errors import Issue, SpecError
 from cnet.parts.registry import OneOf, Registry
 
+DocumentT = TypeVar("DocumentT", bound=BaseModel)
+
 _LONGEST_VALUE = 60
+_MOST_ISSUES = 5  # in a sentence
 
 # Only the messages that pydantic words for programmers are replaced; "Input should be less than 1" is plain.
 _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
@@ -26,6 +29,34 @@ _WORDS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "too_short": lambda context: f"it has too few items. Give {context['min_length']} or more.",
     "too_long": lambda context: f"it has too many items. Give {context['max_length']} at most.",
 }
+
+
+def parsed(document: type[DocumentT], value: Any, what: str, code: str | None = None) -> DocumentT:
+    """The document of a JSON value.
+
+    Args:
+        document: the model of the document.
+        value: what ``json.loads`` gives.
+        what: names the document in the error.
+        code: of the error; None: the code of its class.
+
+    Raises:
+        SpecError: with one issue for each mistake.
+    """
+    try:
+        return document.model_validate(value)
+    except ValidationError as error:
+        raise not_valid(what, issues_of(error, document), code) from error
+
+
+def not_valid(what: str, issues: Sequence[Issue], code: str | None = None) -> SpecError:
+    """The error for a document with these mistakes; its arguments are those of ``parsed``."""
+    return SpecError(f"{what} is not valid: {summary_of(issues)} Correct it.", code=code, issues=issues)
+
+
+def summary_of(issues: Sequence[Issue]) -> str:
+    """The first mistakes as sentences."""
+    return " ".join(f"{issue}." for issue in issues[:_MOST_ISSUES])
 
 
 def issues_of(error: ValidationError, document: type[BaseModel]) -> tuple[Issue, ...]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from app.core.clock import rfc3339
 from app.core.keys import ApiKey
 from cnet.documents import UserDocument
-from cnet.errors import SpecError
-from cnet.parts.validation import issues_of
+from cnet.parts.validation import parsed
 
 
 class KeyRequest(UserDocument):
@@ -35,12 +34,7 @@ class KeyRequest(UserDocument):
     @classmethod
     def parse(cls, document: Any) -> Self:
         """The request of a JSON value. Raises SpecError."""
-        try:
-            return cls.model_validate(document)
-        except ValidationError as error:
-            issues = issues_of(error, cls)
-            summary = " ".join(f"{issue}." for issue in issues[:5])
-            raise SpecError(f"the key is not valid: {summary} Correct it.", code="invalid", issues=issues) from error
+        return parsed(cls, document, "the key", code="invalid")
 
 
 class KeyView(BaseModel):

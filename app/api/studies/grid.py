@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from cnet.errors import Issue, SpecError
-from cnet.parts.validation import part_of_fields
+from cnet.parts.validation import not_valid, part_of_fields
 from cnet.spec import DEFAULT_PARTS, JobSpec
 
 
@@ -51,8 +51,7 @@ def check_grid(grid: Mapping[str, Sequence[Any]]) -> None:
     """
     issues = [issue for path, values in grid.items() for issue in _mistakes(path, values, grid)]
     if issues:
-        summary = " ".join(f"{issue}." for issue in issues[:5])
-        raise SpecError(f"the grid of the study is not valid: {summary} Correct it.", issues=issues)
+        raise not_valid("the grid of the study", issues)
 
 
 def grid_points(spec: Mapping[str, Any], grid: Mapping[str, Sequence[Any]]) -> list[GridPoint]:

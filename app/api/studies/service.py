@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from pydantic import ValidationError
 from sqlalchemy import Connection
 
 from app.api.auth import Principal
@@ -27,8 +26,8 @@ from app.core.jobs import Job
 from app.core.jobs.studies import NewStudy, Study, StudyState
 from app.core.ownership import OwnerFilter
 from app.core.states import Status
-from cnet.errors import CnetError, SpecError
-from cnet.parts.validation import issues_of
+from cnet.errors import CnetError
+from cnet.parts.validation import parsed
 from cnet.results import report
 from cnet.results.points import Point
 
@@ -53,7 +52,7 @@ def submit(backend: Backend, document: Any, principal: Principal, also: WithinTr
         TooManyError: with these jobs the owner would have more than ``max_active_jobs`` that have not ended.
         NotFoundError, GoneError, ArchitectureMismatchError, DatasetError, ProgramError: as ``checks.check``.
     """
-    request = _parse(document)
+    request = parsed(StudyRequest, document, "the study")
     check_grid(request.grid)
     _check_size(backend, count_points(request.grid))
     jobs.check_active(backend, principal.owner, count_points(request.grid))
@@ -177,15 +176,6 @@ def _table(job: Job, points: Sequence[Point]) -> Iterator[list[str]]:
 
 def _cell(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
-
-
-def _parse(document: Any) -> StudyRequest:
-    try:
-        return StudyRequest.model_validate(document)
-    except ValidationError as error:
-        issues = issues_of(error, StudyRequest)
-        summary = " ".join(f"{issue}." for issue in issues[:5])
-        raise SpecError(f"the study is not valid: {summary} Correct it.", issues=issues) from error
 
 
 def _check_size(backend: Backend, count: int) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from app.core.clock import rfc3339
 from app.core.webhooks.deliveries import Delivery, DeliveryState
 from app.core.webhooks.secrets import WebhookSecret
 from cnet.documents import UserDocument
-from cnet.errors import SpecError
-from cnet.parts.validation import issues_of
+from cnet.parts.validation import parsed
 
 
 class DeliveryView(BaseModel):
@@ -59,14 +58,7 @@ class SecretRequest(UserDocument):
     @classmethod
     def parse(cls, document: Any) -> Self:
         """The request of a JSON value. Raises SpecError."""
-        try:
-            return cls.model_validate(document)
-        except ValidationError as error:
-            issues = issues_of(error, cls)
-            summary = " ".join(f"{issue}." for issue in issues[:5])
-            raise SpecError(
-                f"the request is not valid: {summary} Correct it.", code="invalid", issues=issues
-            ) from error
+        return parsed(cls, document, "the request", code="invalid")
 
 
 class SecretView(BaseModel):
