@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import ColumnElement, delete, func, select, true, update
 
 from app.core.db.engine import Database
 from app.core.db.tables import api_keys, idempotency, metadata, webhook_secrets
@@ -12,6 +12,12 @@ LOCAL_OWNER = "local"
 
 OwnerFilter = str | None
 """The owner whose objects are looked at; None: those of all owners."""
+
+
+def owned_by(owner_column: ColumnElement[str], owner: OwnerFilter) -> ColumnElement[bool]:
+    """Whether a row, by its column of the owner, is one of those that are looked at."""
+    return true() if owner is None else owner_column == owner
+
 
 _OWNED = [
     table

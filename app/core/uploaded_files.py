@@ -14,7 +14,7 @@ from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
 from app.core.db.tables import checkpoints, datasets, programs
 from app.core.ids import new_id
-from app.core.ownership import OwnerFilter
+from app.core.ownership import OwnerFilter, owned_by
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,7 @@ class UploadedFiles:
 
         With ``owner``, files of other owners count as not there.
         """
-        query = select(self._table).where(self._table.c.id == object_id)
-        if owner is not None:
-            query = query.where(self._table.c.owner == owner)
+        query = select(self._table).where(self._table.c.id == object_id, owned_by(self._table.c.owner, owner))
         with self._database.read() as connection:
             row = connection.execute(query).mappings().first()
         return UploadedFile.from_row(row) if row else None
@@ -127,9 +125,9 @@ class UploadedFiles:
 
         Deleted and expired objects do not count.
         """
-        query = select(self._table).where(self._table.c.sha256 == sha256, self._table.c.deleted_at.is_(None))
-        if owner is not None:
-            query = query.where(self._table.c.owner == owner)
+        query = select(self._table).where(
+            self._table.c.sha256 == sha256, self._table.c.deleted_at.is_(None), owned_by(self._table.c.owner, owner)
+        )
         with self._database.read() as connection:
             rows = [UploadedFile.from_row(row) for row in connection.execute(query).mappings()]
         now = self._clock()
@@ -138,9 +136,7 @@ class UploadedFiles:
 
     def find(self, owner: OwnerFilter, limit: int, after: str | None = None) -> list[UploadedFile]:
         """Up to ``limit`` files of an owner that are not deleted, newest first, older than the id ``after``."""
-        query = select(self._table).where(self._table.c.deleted_at.is_(None))
-        if owner is not None:
-            query = query.where(self._table.c.owner == owner)
+        query = select(self._table).where(self._table.c.deleted_at.is_(None), owned_by(self._table.c.owner, owner))
         if after is not None:
             query = query.where(self._table.c.id < after)
         query = query.order_by(self._table.c.id.desc()).limit(limit)

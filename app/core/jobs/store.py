@@ -16,7 +16,7 @@ from app.core.ids import new_ids
 from app.core.jobs import waiting
 from app.core.jobs.job import Job, NewJob
 from app.core.jobs.places import Places
-from app.core.ownership import OwnerFilter
+from app.core.ownership import OwnerFilter, owned_by
 from app.core.states import ACTIVE, Status
 from app.core.telemetry.origin import current_origin
 
@@ -92,9 +92,7 @@ class Jobs:
 
         With ``owner``, jobs of other owners count as not there.
         """
-        condition = (jobs.c.id == job_id) & jobs.c.deleted_at.is_(None)
-        if owner is not None:
-            condition &= jobs.c.owner == owner
+        condition = (jobs.c.id == job_id) & jobs.c.deleted_at.is_(None) & owned_by(jobs.c.owner, owner)
         with self._database.read() as connection:
             return _one(connection, condition)
 
@@ -124,9 +122,7 @@ class Jobs:
 
     def find(self, owner: OwnerFilter, wanted: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         """Up to ``limit`` jobs of an owner, newest first; with ``after``, those older than that id."""
-        query = select(jobs).where(jobs.c.deleted_at.is_(None))
-        if owner is not None:
-            query = query.where(jobs.c.owner == owner)
+        query = select(jobs).where(jobs.c.deleted_at.is_(None), owned_by(jobs.c.owner, owner))
         if wanted.status is not None:
             query = query.where(jobs.c.status == wanted.status)
         if wanted.checkpoint_id is not None:

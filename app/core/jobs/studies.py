@@ -17,7 +17,7 @@ from app.core.ids import new_id
 from app.core.jobs.events import append_numbered
 from app.core.jobs.job import Job, NewJob
 from app.core.jobs.store import Jobs
-from app.core.ownership import OwnerFilter
+from app.core.ownership import OwnerFilter, owned_by
 from app.core.states import ACTIVE, Status
 from app.core.webhooks.deliveries import add_deliveries
 
@@ -125,18 +125,16 @@ class Studies:
 
     def get(self, study_id: str, owner: OwnerFilter) -> Study | None:
         """An owner's study; None where there is none with this id or it is deleted."""
-        query = select(studies).where(studies.c.id == study_id, studies.c.deleted_at.is_(None))
-        if owner is not None:
-            query = query.where(studies.c.owner == owner)
+        query = select(studies).where(
+            studies.c.id == study_id, studies.c.deleted_at.is_(None), owned_by(studies.c.owner, owner)
+        )
         with self._database.read() as connection:
             row = connection.execute(query).mappings().first()
         return Study.from_row(row) if row else None
 
     def find(self, owner: OwnerFilter, limit: int, after: str | None = None) -> list[Study]:
         """Up to ``limit`` studies of an owner, newest first; with ``after``, those older than that id."""
-        query = select(studies).where(studies.c.deleted_at.is_(None))
-        if owner is not None:
-            query = query.where(studies.c.owner == owner)
+        query = select(studies).where(studies.c.deleted_at.is_(None), owned_by(studies.c.owner, owner))
         if after is not None:
             query = query.where(studies.c.id < after)
         with self._database.read() as connection:

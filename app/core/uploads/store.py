@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, text, true, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, text, update
 
 from app.core.clock import Clock, utc_now
 from app.core.db.engine import Database
 from app.core.db.tables import checkpoints, datasets, programs, upload_parts, uploads
 from app.core.errors import StorageFullError, TooManyError
 from app.core.ids import new_id
-from app.core.ownership import OwnerFilter
+from app.core.ownership import OwnerFilter, owned_by
 from app.core.uploads.partial_files import UploadPart
 from app.core.uploads.upload import Upload
 
@@ -85,18 +85,14 @@ class Uploads:
 
         With ``owner``, uploads of other owners count as not there.
         """
-        query = select(uploads).where(uploads.c.id == upload_id)
-        if owner is not None:
-            query = query.where(uploads.c.owner == owner)
+        query = select(uploads).where(uploads.c.id == upload_id, owned_by(uploads.c.owner, owner))
         with self._database.read() as connection:
             row = connection.execute(query).mappings().first()
         return Upload.from_row(row) if row else None
 
     def find(self, owner: OwnerFilter, limit: int, after: str | None = None) -> list[Upload]:
         """Up to ``limit`` uploads of an owner that are there, newest first, older than the id ``after``."""
-        query = select(uploads).where(self._is_live())
-        if owner is not None:
-            query = query.where(uploads.c.owner == owner)
+        query = select(uploads).where(self._is_live(), owned_by(uploads.c.owner, owner))
         if after is not None:
             query = query.where(uploads.c.id < after)
         with self._database.read() as connection:
@@ -166,8 +162,9 @@ class Uploads:
 
     def mark_deleted(self, upload_id: str) -> None:
         """Delete an upload; its bytes can be deleted then."""
-        self._change(upload_id, true(), {"deleted_at": self._clock(), "writer": None})
+        there = (uploads.c.id == upload_id) & uploads.c.deleted_at.is_(None)
         with self._database.write() as connection:
+            connection.execute(update(uploads).where(there).values(deleted_at=self._clock(), writer=None))
             connection.execute(delete(upload_parts).where(upload_parts.c.upload_id == upload_id))
 
     def expire(self) -> None:
