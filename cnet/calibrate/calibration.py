@@ -14,7 +14,7 @@ from torch import Tensor
 
 from cnet import dtypes
 from cnet.calibrate.config import few_samples
-from cnet.calibrate.layer_quantizer import LARGEST_STEP, LayerQuantizer
+from cnet.calibrate.layer_quantizer import LayerQuantizer
 from cnet.calibrate.network import NetworkOnInputs, OnFraction
 from cnet.calibrate.observation import Observation, observe
 from cnet.calibrate.samples import Samples, in_batches, in_halves
@@ -23,6 +23,7 @@ from cnet.calibrate.sequence import LayerInputs, quantize_in_sequence
 from cnet.coding import ENCODERS
 from cnet.coding.uniform_grid import label_integers
 from cnet.observer import check_stop
+from cnet.quantize.calibrated import ANY_STEP
 from cnet.reconstruction import Scales, tensor_sizes
 from cnet.symbols import Symbols
 from cnet.training.device import deterministic_numerics, report_out_of_memory
@@ -58,7 +59,7 @@ class Quantizing:
     divergence: float
     mu: float = 1.0
     correct: bool = True
-    largest_step: float = LARGEST_STEP
+    largest_step: float = ANY_STEP
     feedback: bool = False
 
 
@@ -128,14 +129,20 @@ class Calibration(NetworkOnInputs):
             for done, trellis in enumerate(ways):
                 layers = self._layer_quantizer(weights, keep, quantizing, sensitivities, trellis=trellis)
                 told = partial(_tell_part, on_fraction, done, len(ways))
-                results += self._pass(weights, samples, layers, told, correct=quantizing.correct)
-            return self._best(results, weights, samples.apart or samples.batches)
+                results += self._pass(loaded, weights, samples, layers, told, correct=quantizing.correct)
+            return self._best(loaded, results, weights, samples.apart or samples.batches)
 
     def _pass(
-        self, weights: Weights, samples: Samples, layers: LayerQuantizer, on_fraction: OnFraction, *, correct: bool
+        self,
+        loaded: LoadedNetwork,
+        weights: Weights,
+        samples: Samples,
+        layers: LayerQuantizer,
+        on_fraction: OnFraction,
+        *,
+        correct: bool,
     ) -> list[tuple[Weights, Symbols]]:
         """What one way of choosing labels gives: with corrections, without them, and the nearest labels."""
-        loaded = self.load(weights)
         tensors = _tensors(loaded, weights)
 
         def quantize(name: str, layer: LayerInputs) -> Tensor:
@@ -177,6 +184,7 @@ class Calibration(NetworkOnInputs):
 
     def _best(
         self,
+        loaded: LoadedNetwork,
         results: Sequence[tuple[Weights, Symbols]],
         original: Weights,
         batches: Sequence[tuple[Tensor, ...]],
@@ -185,7 +193,6 @@ class Calibration(NetworkOnInputs):
 
         A bit more for each weight makes the divergence four times as small. This is the rate at which bytes count.
         """
-        loaded = self.load(original)
 
         def outputs(weights: Weights) -> Tensor:
             check_stop(self.observer)

@@ -26,6 +26,7 @@ from cnet.calibrate.error_feedback import LARGEST_LABEL, LabelBits, Rounding, ch
 from cnet.calibrate.second_moments import FeedbackFactors, choose_shrinkage, compensated
 from cnet.calibrate.sequence import LayerInputs
 from cnet.coding.rates import segments_of
+from cnet.quantize.calibrated import ANY_STEP
 from cnet.quantize.weights_alone.label_choice import COARSE, FeedbackChooser
 
 NOISE_OF_STEP = 1 / 12
@@ -33,9 +34,6 @@ NOISE_OF_STEP = 1 / 12
 
 HIGH_RATE = math.log(2) / 6
 """Fall of the squared error for a bit more, in squares of the step size, at many bits a weight."""
-
-LARGEST_STEP = 4.0
-"""Largest step size of a tensor, in root mean squares of its weights, where no other limit is given."""
 
 LEAST_FISHER = 1e-3
 """Least mean Fisher information of a tensor, relative to that of all weights: few samples may miss what it does."""
@@ -59,7 +57,7 @@ class LayerQuantizer:
         mu: price of a bit relative to the slope of error against bits at many bits a weight; of the trellis, which has
             one of its own, only whether bits have a price.
         trellis: whether labels follow a trellis.
-        largest_step: as ``LARGEST_STEP``.
+        largest_step: of each tensor, in root mean squares of its weights.
         labels: of each tensor that was quantized: int32, shape (weights,), multiples of its unit.
         steps: the unit of each: its step size, along a trellis half of it.
         nearest: the nearest multiples to the weights themselves, in the form of ``labels``.
@@ -71,7 +69,7 @@ class LayerQuantizer:
     cost: float
     mu: float
     trellis: bool = False
-    largest_step: float = LARGEST_STEP
+    largest_step: float = ANY_STEP
     labels: dict[str, npt.NDArray[np.int32]] = field(default_factory=dict)
     steps: dict[str, float] = field(default_factory=dict)
     nearest: dict[str, npt.NDArray[np.int32]] = field(default_factory=dict)

@@ -27,7 +27,9 @@ A network that is sure of its few calibration inputs seems to bear any error: a 
 signal to noise in a classifier of sounds, and other sounds lost 3.4 points of accuracy.
 """
 
-_ANY_STEP = 4.0
+ANY_STEP = 4.0
+"""The limit where a divergence is given in place of a quality."""
+
 _FORECAST_DB = 5.0  # of signal to noise at an expected divergence of 1 nat, typical of convolutional networks
 _NOISE_OF_STEP = 1 / 12
 
@@ -102,7 +104,7 @@ class Calibrated(Quantizer):
     @property
     def largest_step(self) -> float:
         """Largest step size of a tensor, in root mean squares of its weights."""
-        return _ANY_STEP if self.divergence is not None else LARGEST_STEP[self.quality or "safe"]
+        return ANY_STEP if self.divergence is not None else LARGEST_STEP[self.quality or "safe"]
 
     @property
     def trains_centroids(self) -> bool:
