@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 
 from app.core.blobs import open_blobs
 from app.core.celery_queue import CeleryQueue
-from app.core.db import migrate
 from app.core.db.engine import Database
 from app.core.db.tables import jobs
 from app.core.jobs import Job, JobEvents, JobPoints, Jobs, Lifecycle, NewJob
@@ -27,6 +26,7 @@ from app.core.settings import Settings
 from app.core.workers import Workers
 from app.up import valkey
 from cnet.spec import JobSpec
+from tests.databases import add_tables
 from tests.job_logs import log_text
 
 Result = TypeVar("Result")
@@ -238,7 +238,7 @@ def service(database_url: str = "", **settings: Any) -> Iterator[Service]:
     quick = {"reap_seconds": 0.2, "stop_grace_seconds": 3.0, "threads": 1}
     own = Settings(data_dir=folder, database_url=database_url, **{**quick, **settings})
     database = Database(own.database)
-    migrate.upgrade(database)
+    add_tables(database)
     made = Service(own, database)
     try:
         yield made
