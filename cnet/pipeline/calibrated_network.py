@@ -113,4 +113,4 @@ class CalibratedNetwork:
         """
         if self._comparison is None:
             return None
-        return Scores.of_differences(self._comparison.scores(original, decoded))
+        return Scores.of_differences(self._comparison.scores(original, decoded), len(self._comparison.split))

@@ -78,7 +78,7 @@ def _measured_ruin(point: Point, baseline: BaselineResult) -> str | None:
     if before is None or after is None:
         if point.agreement is None or point.agreement >= RUINED_AGREEMENT:
             return None
-        return f"agreement: only {point.agreement:.2f} percent of the predictions are those of the original. {_REMEDY}"
+        return f"agreement: only {_agreement(point, 'percent')} are those of the original. {_REMEDY}"
     name = point.metric.name if point.metric else "accuracy"
     ruined = after < RUINED_SHARE * before if before > 0 else after < RUINED_ERROR * before
     if not ruined:
@@ -145,11 +145,18 @@ def verdict(baseline: BaselineResult, point: Point) -> str:
         return "verdict: lossless, every compressible weight is as it was"
     noise = f"noise {point.snr_db:.1f} dB below the weights"
     if point.agreement is not None:
-        agreement = f"{point.agreement:.2f} % of the predictions are those of the original, {noise}"
+        kl = "" if point.kl is None else f", KL {point.kl:.2g} nats"
+        agreement = f"{_agreement(point, '%')} are those of the original{kl}, {noise}"
         return f"verdict: {'ruined' if ruined else 'measured'}, {agreement}"
     if ruined:
         return f"verdict: likely ruined, {noise}. {_REMEDY}"
     return f"verdict: not measured (no data set), {noise}. Compare outputs with those of the original before use."
+
+
+def _agreement(point: Point, unit: str) -> str:
+    """How many predictions stayed, and on how many inputs: a few say little about others."""
+    inputs = "" if point.compared_inputs is None else f" on {point.compared_inputs:,} inputs"
+    return f"{point.agreement:.2f} {unit} of the predictions{inputs}"
 
 
 def _measured(baseline: BaselineResult, point: Point) -> str:

@@ -34,9 +34,14 @@ class Scores:
     validation: Mapping[str, float] | None
 
     @classmethod
-    def of_differences(cls, differences: Mapping[str, float]) -> Self:
-        """Differences from the original network, by name, where there is no data set to score a task on."""
-        return cls("", "", True, differences, None)  # noqa: FBT003 - no score is compared
+    def of_differences(cls, differences: Mapping[str, float], inputs: int) -> Self:
+        """Differences from the original network where there is no data set to score a task on.
+
+        Args:
+            differences: by name.
+            inputs: how many they were measured on; it becomes the score ``inputs``.
+        """
+        return cls("", "", True, {**differences, "inputs": inputs}, None)  # noqa: FBT003 - no score is compared
 
     @property
     def value(self) -> float:

@@ -21,11 +21,7 @@ from cnet.results.baseline import (
 from cnet.results.bundle_parts import LayerResult, PartBytes
 from cnet.results.damage import ResultWarning
 from cnet.results.histogram import WeightHistogram
-from cnet.results.measurements import (
-    BundleMeasurement,
-    test_score,
-    validation_score,
-)
+from cnet.results.measurements import BundleMeasurement, test_score, validation_score
 from cnet.results.metrics import Metric, Source, declare
 
 __all__ = ["BaselineResult", "LayerResult", "PartBytes", "Point", "TaskScore"]
@@ -257,6 +253,16 @@ class Point:
             "percent",
             "The agreement on the validation split, by which choices are made; null without one.",
             lambda m: validation_score(m.network.scores, "agreement"),
+            noted="measured",
+        ),
+    )
+    compared_inputs: int | None = field(
+        default=None,
+        metadata=_point(
+            "network",
+            "",
+            "Inputs that `kl` and `agreement` were measured on where a calibration sets them apart; null otherwise.",
+            lambda m: test_score(m.network.scores, "inputs"),
             noted="measured",
         ),
     )

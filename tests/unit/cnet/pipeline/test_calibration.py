@@ -59,6 +59,7 @@ def test_outputs_are_compared_on_inputs_set_apart(tmp_path: Path) -> None:
     assert point.kl is not None
     assert point.kl < 1e-5
     assert point.agreement is not None
+    assert point.compared_inputs == 10
     assert point.accuracy is None
     assert point.metric is None
     assert point.quantizer == "calibrated"

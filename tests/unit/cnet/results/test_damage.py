@@ -101,6 +101,28 @@ def test_the_verdict_is_one_line(point: Point, said: str) -> None:
     assert "\n" not in line
 
 
+@pytest.mark.parametrize(
+    ("inputs", "said"), [(20, "99.25 % of the predictions on 20 inputs are"), (None, "99.25 % of the predictions are")]
+)
+def test_the_verdict_says_on_how_many_inputs_agreement_was_measured(inputs: int | None, said: str) -> None:
+    """Where a calibration set them apart; with their divergence."""
+    point = replace(point_with(30.0, agreement=99.25), kl=0.0123, compared_inputs=inputs)
+
+    line = verdict(a_baseline(), point)
+
+    assert said in line
+    assert "KL 0.012 nats" in line
+
+
+def test_the_warning_of_a_low_agreement_says_on_how_many_inputs() -> None:
+    """So that few of them are not taken for many."""
+    point = replace(point_with(30.0, agreement=70.0), compared_inputs=20)
+
+    (warning,) = warnings_about(point, a_baseline())
+
+    assert "only 70.00 percent of the predictions on 20 inputs" in warning.detail
+
+
 def test_warnings_read_back_from_json() -> None:
     """As part of a point."""
     point = point_with(5.0, 3.0)

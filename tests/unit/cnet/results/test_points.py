@@ -14,7 +14,7 @@ CONTRACT = {
     *("ratio", "ratio_weights", "ratio_raw", "bits_per_parameter", "label_entropy", "bytes", "mse", "sha256"),
 }
 
-ADDED = {"clusters_requested", "quantizer", "step", "mu", "kl_validation", "agreement_validation"}
+ADDED = {"clusters_requested", "quantizer", "step", "mu", "kl_validation", "agreement_validation", "compared_inputs"}
 
 
 def test_point_has_every_field_of_the_contract() -> None:
