@@ -12,6 +12,9 @@ ON_A_SERVER = "Jobs and files on a server"
 SERVICE = "A server of your own"
 
 Json = Annotated[bool, typer.Option("--json", help="Print only JSON on standard output.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show no progress and no warnings on standard error; errors are shown.")
+]
 Data = Annotated[
     Path | None, typer.Option("--data", show_default="CNET_DATA_DIR, else ./data", help="Data folder of the service.")
 ]

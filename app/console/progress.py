@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from app.console.output import note
 from app.console.time_left import TimeLeft
+from app.formatting import duration
 from cnet.results.baseline import score_text
 from cnet.results.points import BaselineResult, Point
 
@@ -39,7 +40,7 @@ class ProgressBar:
         self._live = not quiet and sys.stderr.isatty()
         self._clock = clock
         self._left = TimeLeft(clock)
-        self._line_at = clock()
+        self._began = self._line_at = clock()
         self._progress = Progress(
             TextColumn("{task.description:<44}"),
             BarColumn(bar_width=24),
@@ -101,10 +102,10 @@ class ProgressBar:
         self.show_point(point)
 
     def show_point(self, point: Point) -> None:
-        """Print the numbers of a finished point."""
+        """Print the numbers of a finished point, and how long the work has taken so far."""
         self.print_line(
             f"point {point.index}: sparsity {point.sparsity:.4f}, clusters {point.clusters or '-'}:"
-            f" {point.ratio:.2f} times smaller{score_text(point)}"
+            f" {point.ratio:.2f} times smaller{score_text(point)}, after {duration(self._clock() - self._began)}"
         )
 
     def print_line(self, text: str) -> None:

@@ -14,7 +14,7 @@ select                      the point that meets the target best               c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -44,7 +44,7 @@ from cnet.pipeline.streaming.choice import reads_in_chunks
 from cnet.pipeline.streaming.steps import StreamedSteps
 from cnet.results.points import Point
 from cnet.search import Candidate, CandidateGrid
-from cnet.spec import JobSpec
+from cnet.spec import JobSpec, Target
 from cnet.tables import without_tables
 from cnet.weights import Selection, Weights
 
@@ -76,7 +76,7 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
         steps = load(spec, inputs, tracker)
         baseline = steps.networks.baseline
         points: list[Point] = []
-        for candidate in _candidates(spec, steps.networks, points):
+        for candidate in _candidates(spec, steps, points):
             points.append(steps.point(candidate, len(points)))
         steps.context.folder.finish()
         selected = search.select_point(spec.target, baseline, points)
@@ -105,12 +105,24 @@ def load(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> PointSteps[Any
     return InMemorySteps(context, networks)
 
 
-def _candidates(spec: JobSpec, networks: NetworkSteps, points: list[Point]) -> Iterable[Candidate]:
+def _candidates(spec: JobSpec, steps: PointSteps[Any, Any], points: list[Point]) -> Iterable[Candidate]:
     """What to make, in order: the whole grid, or what a search chooses, which reads the growing list ``points``."""
     grid = CandidateGrid.of(spec)
     if spec.target is None or not grid.searched:
         return grid.candidates
-    return search.propose_candidates(grid, spec.target, networks.search_inputs(grid), points)
+    return _searched(grid, spec.target, steps, points)
+
+
+def _searched(
+    grid: CandidateGrid, target: Target, steps: PointSteps[Any, Any], points: list[Point]
+) -> Iterator[Candidate]:
+    """What a search chooses; it says what it tries before each candidate, since one can take minutes."""
+    log, baseline = steps.context.observer.log, steps.networks.baseline
+    log(search.tell_beginning(grid))
+    for candidate in search.propose_candidates(grid, target, steps.networks.search_inputs(grid), points):
+        log(search.tell_next(grid, candidate, target, baseline, points))
+        yield candidate
+    log(search.tell_end(target, baseline, points))
 
 
 def _check_inputs(spec: JobSpec, inputs: Inputs) -> None:

@@ -35,10 +35,11 @@ Rows = npt.NDArray[np.intp]
 _SIZE_PRIOR = Prior(constant=0.2, slopes=(0.05, 0.03), smooth=0.1)
 _ERROR_PRIOR = Prior(constant=0.5, slopes=(0.15, 0.15), smooth=0.4)
 _SIZE_NOISE, _ERROR_NOISE = 0.01, 0.02
-_LEAST_GAIN = 0.004  # the search ends below this expected gain, relative to the size or to the unit of quality
+_LEAST_GAIN = 0.004  # the search ends below this expected gain for its cost, relative to size or unit of quality
 _LEAST_CHANCE = 0.1  # if nothing met the target and every chance is smaller, only the last resort is tried
 _RUIN = 2.0  # a model is ruined if its loss exceeds the limit by so much, on the scale of the loss
 _BITS_MARGIN = 1.0  # by how many bits two quantizers can differ that do equal damage
+_FINE_BITS = 5.0  # more bits change little: what ruins a model that has so many is its sparsity
 _LOSS_UNIT = 0.1  # one unit of the loss's scale is worth so many units of the logarithm of an error
 
 
@@ -101,8 +102,9 @@ class CandidateSearch:
             chance = _normal_distribution((limit - size) / deviation)
         score, cost = self._price(gain * chance, made)
         score[made] = 0.0
-        if score.max() >= _LEAST_GAIN and (met or np.max(chance[score > 0]) >= _LEAST_CHANCE):
-            return int(np.argmax(score / np.sqrt(cost)))
+        worth = score / np.sqrt(cost)
+        if worth.max() >= _LEAST_GAIN and (met or np.max(chance[score > 0]) >= _LEAST_CHANCE):
+            return int(np.argmax(worth))
         last = self._last_resort(size)
         return None if met or last in rows else last
 
@@ -138,11 +140,17 @@ class CandidateSearch:
         return gain
 
     def _harsher_than(self, ruined: Rows) -> npt.NDArray[np.bool_]:
-        """Whether each candidate prunes no less and quantizes no finer than one of ``ruined``, shape (m,)."""
+        """Whether each candidate prunes no less and quantizes no finer than one of ``ruined``, shape (m,).
+
+        Beyond ``_FINE_BITS`` all count as equally fine where the ruined one is pruned.
+        """
         at, harsher = self.grid.coordinates, np.zeros(len(self.grid.candidates), np.bool_)
         for row in ruined:
             margin = np.where(at.quantizer == at.quantizer[row], 0.0, _BITS_MARGIN)
-            harsher |= (at.halvings >= at.halvings[row]) & (at.bits <= at.bits[row] - margin)
+            no_finer = at.bits <= at.bits[row] - margin
+            if at.halvings[row] > 0 and at.bits[row] >= _FINE_BITS:
+                no_finer[:] = True
+            harsher |= (at.halvings >= at.halvings[row]) & no_finer
         return harsher
 
     def _dominated(self, fits: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:

@@ -51,11 +51,16 @@ def select_point(target: Target | None, baseline: BaselineResult, points: Sequen
     """
     if target is None:
         return _select_without_target(baseline, points).index
-    fitting = [point for point in points if meets_target(target, baseline, point)]
-    if not fitting:
+    best = best_that_meets(target, baseline, points)
+    if best is None:
         raise ConstraintNotMetError(_describe_failure(target, baseline, points))
-    order = _by_quality if target.limits_size else _by_size
-    return min(fitting, key=order).index
+    return best.index
+
+
+def best_that_meets(target: Target, baseline: BaselineResult, points: Sequence[Point]) -> Point | None:
+    """The best of the points that meet a target; None where none does."""
+    fitting = [point for point in points if meets_target(target, baseline, point)]
+    return min(fitting, key=_by_quality if target.limits_size else _by_size, default=None)
 
 
 def selection_reason(target: Target | None, baseline: BaselineResult, points: Sequence[Point], selected: Point) -> str:

@@ -11,7 +11,7 @@ import typer
 from app.commands.files.program_files import weights_and_program
 from app.commands.jobspec import SpecOptions
 from app.commands.option_groups import with_groups
-from app.commands.options import FILES, Json, Streaming, WeightsKey
+from app.commands.options import FILES, Json, Quiet, Streaming, WeightsKey
 from app.commands.parts_help import CommandWithParts
 from app.commands.paths import check_output
 from app.console.output import emit_json, emit_line
@@ -42,6 +42,7 @@ def compress(
     weights_key: WeightsKey = None,
     streaming: Streaming = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Compress a checkpoint on this machine, by the same pipeline as on a server.
 
@@ -59,7 +60,7 @@ def compress(
     check_output(out, file, options.spec, *(Path(name) for name in (options.dataset, options.inputs, program) if name))
     document = options.document(file.name if file else None)
     job = JobSpec.parse({**document, "checkpoint": file.name[:200]} if file else document)
-    with ProgressBar("load", quiet=json) as bar:
+    with ProgressBar("load", quiet=quiet) as bar:
         checkpoint = _read_checkpoint(file, job, weights_key, bar) if file else None
         outcome = compress_file(checkpoint, job, out, bar, streaming=streaming)
     _print_outcome(out, outcome, job, checkpoint, json=json)

@@ -12,7 +12,7 @@ import typer
 from app.commands.files.program_files import weights_and_program
 from app.commands.jobspec import SpecOptions
 from app.commands.option_groups import with_groups
-from app.commands.options import FILES, Architecture, Assignments, Dataset, Json, Program, SpecFile, WeightsKey
+from app.commands.options import FILES, Architecture, Assignments, Dataset, Json, Program, Quiet, SpecFile, WeightsKey
 from app.commands.parts_help import CommandWithParts
 from app.console.output import columns, emit_json, emit_line, note
 
@@ -47,6 +47,7 @@ def evaluate(
     options: EvaluationOptions,
     weights_key: WeightsKey = None,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Measure the accuracy of a checkpoint, a bundle or a program on a data set, without training.
 
@@ -69,7 +70,7 @@ def evaluate(
     )
     document = chosen.document(file.name if file else None, noted)
     job = JobSpec.parse({**document, "checkpoint": file.name[:200]} if file else document)
-    with ProgressBar("evaluate", quiet=json) as bar:
+    with ProgressBar("evaluate", quiet=quiet) as bar:
         scores = evaluate_file(file, job, bar, weights_key=weights_key)
     if json:
         emit_json({"file": str(file or program), "dataset": job.dataset, **_document(scores)})

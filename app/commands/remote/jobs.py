@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from app.commands.option_groups import with_groups
-from app.commands.options import ON_A_SERVER, Json, Owner
+from app.commands.options import ON_A_SERVER, Json, Owner, Quiet
 from app.commands.server_options import ServerOptions
 from app.console.follow import exit_code, follow, print_outcome, results_table
 from app.console.output import columns, emit_json, emit_line
@@ -108,10 +108,12 @@ def logs(
         emit_line(text.rstrip("\n"))
 
 
-def wait(job: JobId, *, timeout: Timeout = None, server: ServerOptions, json: Json = False) -> None:
+def wait(
+    job: JobId, *, timeout: Timeout = None, server: ServerOptions, json: Json = False, quiet: Quiet = False
+) -> None:
     """Show the progress of a job until it ends. Exit code: 0 succeeded, 1 failed, 3 cancelled, 4 timed out."""
     with server.client() as client:
-        document = follow(client, job, quiet=json, timeout=timeout)
+        document = follow(client, job, quiet=quiet, timeout=timeout)
         if json:
             emit_json(document)
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.commands.option_groups import with_groups
-from app.commands.options import ON_A_SERVER, Json
+from app.commands.options import ON_A_SERVER, Json, Quiet
 from app.commands.paths import check_output
 from app.commands.remote.jobs import JobId
 from app.commands.server_options import ServerOptions
@@ -56,13 +56,14 @@ def download(
     point: PointIndex = None,
     server: ServerOptions,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Download the bundle of a job, or its decoded model, and check it. A failed download leaves no file."""
     from app.console.transfer import transfer_bar
 
     check_output(out)
     kind = format_ or _format_of(out)
-    with server.client() as client, transfer_bar(out.name, quiet=json) as bar:
+    with server.client() as client, transfer_bar(out.name, quiet=quiet) as bar:
         if kind == "bundle":
             digest = client.download(job, out, point=point, on_progress=bar)
         else:

@@ -12,7 +12,7 @@ import typer
 
 from app.commands.files.program_files import facts_table, tensors_text
 from app.commands.option_groups import with_groups
-from app.commands.options import ON_A_SERVER, Json, Owner, WeightsKey
+from app.commands.options import ON_A_SERVER, Json, Owner, Quiet, WeightsKey
 from app.commands.paths import check_readable
 from app.commands.server_options import ServerOptions
 from app.console.output import columns, emit_json, emit_line
@@ -95,6 +95,7 @@ def upload(
     weights_key: WeightsKey = None,
     server: ServerOptions,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Upload files and print their ids. An upload that was cut off goes on where it ended."""
     from app.commands.remote.uploads import upload_with_bar
@@ -106,7 +107,7 @@ def upload(
             way = noun.upload(client)
             if weights_key is not None:
                 way = partial(way, weights_key=weights_key)
-            documents.append(upload_with_bar(way, file, quiet=json))
+            documents.append(upload_with_bar(way, file, quiet=quiet))
             if not json:
                 emit_line(documents[-1]["id"])
     if json:
@@ -153,13 +154,13 @@ class NounCommands:
         made.command("rm", help=f"Delete a {words} that no job needs any more.")(with_groups(self.remove))
         return made
 
-    def add(self, file: OneFile, *, server: ServerOptions, json: Json = False) -> None:
+    def add(self, file: OneFile, *, server: ServerOptions, json: Json = False, quiet: Quiet = False) -> None:
         """Upload a file and print the id of the object."""
         from app.commands.remote.uploads import upload_with_bar
 
         check_readable(file)
         with server.client() as client:
-            document = upload_with_bar(self._noun.upload(client), file, quiet=json)
+            document = upload_with_bar(self._noun.upload(client), file, quiet=quiet)
         if json:
             emit_json(document)
         else:

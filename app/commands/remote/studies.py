@@ -11,7 +11,7 @@ import typer
 
 from app.commands.jobspec import SpecOptions
 from app.commands.option_groups import with_groups
-from app.commands.options import ON_A_SERVER, Json, Owner, WeightsKey
+from app.commands.options import ON_A_SERVER, Json, Owner, Quiet, WeightsKey
 from app.commands.parts_help import CommandWithParts
 from app.commands.server_options import ServerOptions
 from app.console.follow import exit_code
@@ -53,6 +53,7 @@ def submit(
     follow_it: Annotated[bool, typer.Option("--wait", help="Wait until all jobs have ended.")] = False,
     server: ServerOptions,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Queue one job for each combination of values."""
     from app.commands.remote.uploads import with_uploads
@@ -60,9 +61,9 @@ def submit(
     axes = dict(_axis(text) for text in grid)
     document = options.document(checkpoint)
     with server.client() as client:
-        study = client.submit_study(with_uploads(client, document, checkpoint, weights_key, quiet=json), axes)
+        study = client.submit_study(with_uploads(client, document, checkpoint, weights_key, quiet=quiet), axes)
         if follow_it:
-            raise typer.Exit(_wait(client, study.id, None, json=json))
+            raise typer.Exit(_wait(client, study.id, None, json=json, quiet=quiet))
     if json:
         emit_json(study)
     else:
@@ -131,16 +132,17 @@ def wait(
     ] = None,
     server: ServerOptions,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Wait until all jobs of a study have ended. Exit code: 0 succeeded, 1 failed, 3 cancelled, 4 timed out."""
     with server.client() as client:
-        raise typer.Exit(_wait(client, study, timeout, json=json))
+        raise typer.Exit(_wait(client, study, timeout, json=json, quiet=quiet))
 
 
-def _wait(client: Client, study_id: str, timeout: float | None, *, json: bool) -> int:
+def _wait(client: Client, study_id: str, timeout: float | None, *, json: bool, quiet: bool) -> int:
     from app.console.progress import ProgressBar
 
-    with ProgressBar(study_id, quiet=json) as bar:
+    with ProgressBar(study_id, quiet=quiet) as bar:
         study = client.wait_for_study(
             study_id, timeout=timeout, on_change=lambda found: bar.progress(found["progress"])
         )

@@ -10,7 +10,7 @@ import typer
 from app.commands.files.program_files import program_or_checkpoint
 from app.commands.jobspec import SpecOptions
 from app.commands.option_groups import with_groups
-from app.commands.options import ON_A_SERVER, Json, WeightsKey
+from app.commands.options import ON_A_SERVER, Json, Quiet, WeightsKey
 from app.commands.parts_help import CommandWithParts
 from app.commands.server_options import ServerOptions
 from app.console.follow import exit_code, follow, print_outcome
@@ -44,6 +44,7 @@ def submit(
     ] = None,
     server: ServerOptions,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Queue a job on the server. Files that it names are uploaded after the server has checked the rest of the job."""
     from app.commands.remote.uploads import with_uploads
@@ -52,13 +53,13 @@ def submit(
     with server.client() as client:
         base = client.job(clone).spec if clone else None
         document = replace(options, program=program).document(checkpoint, base)
-        spec = with_uploads(client, document, checkpoint, weights_key, quiet=json)
-        if not follow_it:  # the log of the job has the same warnings
+        spec = with_uploads(client, document, checkpoint, weights_key, quiet=quiet)
+        if not follow_it and not quiet:  # the log of the job has the same warnings
             for warning in client.validate(spec).warnings:
                 note(f"warning: {_words(warning)}")
         job = client.submit(spec)
         if follow_it:
-            raise typer.Exit(_follow(client, job, json=json))
+            raise typer.Exit(_follow(client, job, json=json, quiet=quiet))
     if json:
         emit_json(job)
     else:
@@ -66,11 +67,11 @@ def submit(
         note(f"next: cnet wait {job.id}")
 
 
-def _follow(client: Client, job: Job, *, json: bool) -> int:
+def _follow(client: Client, job: Job, *, json: bool, quiet: bool) -> int:
     """The exit code of a job whose end is waited for and printed, with what is to say of its selected point."""
-    if not json:
+    if not quiet:
         note(f"job {job.id}")
-    ended = follow(client, job.id, quiet=json)
+    ended = follow(client, job.id, quiet=quiet)
     if json:
         emit_json(ended)
     else:

@@ -77,7 +77,7 @@ def with_uploads(
             may be paths of files.
         checkpoint: the path of a file, or the id of an upload. None: the one in the specification.
         weights_key: the entry of the file that holds the weights. None: the server finds it.
-        quiet: show no bar for the uploads.
+        quiet: show nothing of the uploads.
 
     Raises:
         CnetError: as ``check_fit``: the files do not fit each other; nothing is uploaded.
@@ -158,14 +158,18 @@ def upload_with_bar(upload: Callable[..., dict[str, Any]], path: Path, *, quiet:
     Args:
         upload: a method of the client that takes the path and ``on_progress``.
         path: the file.
-        quiet: show no bar.
+        quiet: show nothing.
     """
-    note(f"uploading {path} ({path.stat().st_size:,} bytes)")
+    if not quiet:
+        note(f"uploading {path} ({path.stat().st_size:,} bytes)")
     with transfer_bar(path.name, quiet=quiet) as bar:
         uploaded = upload(path, on_progress=bar)
+    notes = []
     if uploaded.get("weights_key"):
-        note(f"{path}: the weights are those of the entry {uploaded['weights_key']!r}")
+        notes.append(f"{path}: the weights are those of the entry {uploaded['weights_key']!r}")
     for warning in uploaded.get("warnings", []):
         about = f"tensor {warning['tensor']!r}: " if warning.get("tensor") else ""
-        note(f"warning: {about}{warning['detail']}")
+        notes.append(f"warning: {about}{warning['detail']}")
+    for text in () if quiet else notes:
+        note(text)
     return uploaded

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from cnet.results.points import Point
 from cnet.search import CandidateGrid, propose_candidates
+from cnet.search.proposal import CandidateSearch
 from cnet.spec import JobSpec, Target
+from tests.unit.cnet.points_at_hand import a_point
 from tests.unit.cnet.search.landscapes import ACCURACY, Landscape, accuracies, errors, noise_of, sizes
 
 
@@ -199,3 +201,19 @@ def test_candidates_follow_the_points() -> None:
         tried.append(row)
         points.append(net.point(row, len(points)))
     assert tried == net.search(target, 10_000)[0]
+
+
+def test_a_sparsity_that_ruins_fine_labels_ends_all_higher_ones() -> None:
+    """More bits cannot save what pruning has ruined, so that no higher sparsity is trained."""
+    target, search_inputs = Target(max_accuracy_drop=0.5), _cliffs(EVERYTHING, 2.0, 1.0).search_inputs(10_000)
+    search = CandidateSearch(EVERYTHING, target, search_inputs)
+    rows = [
+        next(row for row, one in enumerate(EVERYTHING.candidates) if one.sparsity == sparsity and one.bits >= bits)
+        for sparsity, bits in ((0.0, 5.0), (EVERYTHING.sparsities[-8], 5.0))
+    ]
+    points = [a_point(0, 200_000, ACCURACY), a_point(1, 20_000, 10.0)]
+
+    proposed = search.propose(rows, points)
+
+    assert proposed is not None
+    assert EVERYTHING.candidates[proposed].sparsity < EVERYTHING.sparsities[-8]

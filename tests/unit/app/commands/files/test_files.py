@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +116,18 @@ def test_a_target_chooses_the_bundle(model: Path, tmp_path: Path, capsys: pytest
     assert found["points"][found["selected"]]["bytes"]["total"] <= limit
     assert run([*arguments, "--min-ratio", "1", "--max-bytes", "9"]) == 2
     assert "2 limits are given" in capsys.readouterr().err
+
+
+def test_json_leaves_progress_on_standard_error_and_quiet_does_not(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A search says what it tries, how many candidates may remain and how long it has run; only --quiet is silent."""
+    arguments = ["compress", str(model), "-o", str(tmp_path / "b.npz"), "--min-ratio", "3", "--json"]
+    printed, said = output(arguments, capsys)
+    quietly, nothing = output([*arguments, "--quiet"], capsys)
+
+    assert re.search(r"search: candidate 1: sparsity 0, .*; at most \d+ more; none is tried so far", said)
+    assert re.search(r"point 0: .* times smaller, after \d", said)
+    assert "search: ended after" in said
+    assert nothing == ""
+    assert json.loads(printed)["points"] == json.loads(quietly)["points"]
