@@ -22,6 +22,8 @@ from app.core.settings import Settings
 from tests.databases import add_tables
 from tests.processes import until
 
+# Bytes that the kernel holds for one connection: a reset loses all that the API has not read yet, so it has to be little.
+_BUFFER = 2**17
 _UPLOAD_OFFSET = re.compile(rb"\r\nupload-offset: (\d+)\r\n", re.IGNORECASE)
 
 
@@ -33,6 +35,7 @@ class ApiServer:
         self.database = Database(settings.database)
         add_tables(self.database)
         self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)  # its connections inherit it
         self.port: int = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self._log = (settings.data_dir / "api.log").open("ab")
@@ -137,6 +140,7 @@ class CuttingProxy:
 
     def _serve(self, client: socket.socket) -> None:
         with client, socket.create_connection(("127.0.0.1", self._target)) as server:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFER)
             back = threading.Thread(target=_copy, args=(server, client), daemon=True)
             back.start()
             passed = 0
