@@ -22,7 +22,7 @@ from app.core.settings import Settings
 from tests.databases import add_tables
 from tests.processes import until
 
-# Bytes that the kernel holds for one connection: a reset loses all that the API has not read yet, so it has to be little.
+# Bytes that the kernel holds for one connection: a reset loses what the API has not read yet, so it has to be little.
 _BUFFER = 2**17
 _UPLOAD_OFFSET = re.compile(rb"\r\nupload-offset: (\d+)\r\n", re.IGNORECASE)
 

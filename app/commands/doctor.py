@@ -9,16 +9,17 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from app.commands.option_groups import with_groups
-from app.commands.options import ON_A_SERVER, Json
+from app.commands.options import ON_A_SERVER, Data, Json
 from app.commands.profiles import Profiles
 from app.commands.server_options import ServerOptions
+from app.commands.service_findings import data_folder, service_findings
 from app.console.exit_codes import DONE, FAILED
 from app.console.health import Finding, State
 from app.console.output import columns, emit_json, emit_line
@@ -36,14 +37,17 @@ def add_to(app: typer.Typer) -> None:
 
 def doctor(
     *,
-    data: Annotated[
-        Path, typer.Option("--data", help="Folder that the service would use; its disk is checked.")
-    ] = Path("data"),
+    data: Data = None,
     server: ServerOptions,
     json: Json = False,
 ) -> None:
-    """Check this installation and the server. The exit code is 1 where something does not work."""
-    findings = [*_installation(), *_packages(), _gpu(), *_disks(data), _profile_file(), *_server(server)]
+    """Check this installation and the server. The exit code is 1 where something does not work.
+
+    Where the service is set up on this machine, by the environment or by a data folder, its database, its stored files
+    and its broker are checked as well.
+    """
+    findings = [*_installation(), *_packages(), _gpu(), *_disks(data_folder(data)), _profile_file()]
+    findings += [*service_findings(data), *_server(server)]
     if json:
         emit_json({"data": [each.document() for each in findings]})
     else:
@@ -115,12 +119,12 @@ def _server(options: ServerOptions) -> Iterator[Finding]:
             about = client.about()
         except UnreachableError as error:
             if options.is_given:
-                yield _problem("server", error.detail)
+                yield Finding.problem("server", error.detail)
             else:
                 yield Finding("server", State.NOTE, f"none at {address}", "Run `cnet up`, or name one with --server.")
             return
         except ApiError as error:
-            yield _problem("server", error.detail)
+            yield Finding.problem("server", error.detail)
             return
         yield _version(address, about.version)
         try:
@@ -132,27 +136,13 @@ def _server(options: ServerOptions) -> Iterator[Finding]:
                 )
             yield workers
         except ClientError as error:
-            yield _problem("service", error.detail)
+            yield Finding.problem("service", error.detail)
         try:
             client.jobs(limit=1)
             yield Finding("api key", State.OK, "accepted" if options.chosen().api_key else "none, and none is needed")
         except ClientError as error:
-            found, _ = _divided(error.detail)
-            yield Finding(
-                "api key", State.PROBLEM, found, "Give another with --api-key or CNET_API_KEY, or run `cnet login`."
-            )
-
-
-def _problem(name: str, detail: str) -> Finding:
-    """The finding for an error, whose message says what to do."""
-    found, remedy = _divided(detail)
-    return Finding(name, State.PROBLEM, found, remedy or "Ask whoever runs it.")
-
-
-def _divided(detail: str) -> tuple[str, str]:
-    """What is wrong, without its full stop, and what to do, of the message of an error."""
-    found, stop, remedy = detail.partition(". ")
-    return (found, remedy) if stop else (detail.rstrip("."), "")
+            remedy = "Give another with --api-key or CNET_API_KEY, or run `cnet login`."
+            yield replace(Finding.problem("api key", error.detail), remedy=remedy)
 
 
 def _version(address: str, theirs: str) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +10,7 @@ import typer
 
 from app.console.exit_codes import CANCELLED, FAILED, TIMED_OUT, USAGE
 
+_PYDANTIC_PREFIX = "Value error, "
 _TRAIN = frozenset({"torch", "sklearn"})
 _SERVER = frozenset(
     {
@@ -44,7 +46,7 @@ class Failure:
 def describe(error: Exception) -> Failure:
     """The failure that stands for an exception which ended a command."""
     if isinstance(error, typer.TyperException):
-        return Failure(error.exit_code, "usage", _sentence(error.format_message()))
+        return Failure(error.exit_code, "usage", _sentence(error.format_message().replace(_PYDANTIC_PREFIX, "")))
     if isinstance(error, typer.Abort):
         return Failure(CANCELLED, "cancelled", "the command was cancelled")
     if isinstance(error, ModuleNotFoundError):
@@ -93,7 +95,7 @@ def _settings_failure(error: Exception) -> Failure | None:
     if not isinstance(error, ValidationError) or error.title != "Settings":
         return None
     rows = error.errors(include_url=False)
-    said = "; ".join(f"{_variable(str(row['loc'][0]))}: {row['msg']}{_given(row['input'])}" for row in rows)
+    said = "; ".join(f"{_variable(str(row['loc'][0]))}: {_words(row)}{_given(row['input'])}" for row in rows)
     return Failure(USAGE, "invalid_settings", f"environment: {said}. Correct the variable.")
 
 
@@ -107,6 +109,11 @@ def _variable(location: str) -> str:
         if isinstance(each.validation_alias, AliasChoices) and location in each.validation_alias.choices:
             return " or ".join(map(str, each.validation_alias.choices))
     return f"CNET_{location.upper()}"
+
+
+def _words(row: Mapping[str, Any]) -> str:
+    """What pydantic says of a value, without its name for errors of our own validators."""
+    return str(row["msg"]).removeprefix(_PYDANTIC_PREFIX)
 
 
 def _given(value: object) -> str:

@@ -31,6 +31,12 @@ class Finding:
     detail: str
     remedy: str = ""
 
+    @classmethod
+    def problem(cls, name: str, detail: str) -> Finding:
+        """The finding for the message of an error: its first sentence says what is wrong, the others what to do."""
+        found, stop, remedy = detail.partition(". ")
+        return cls(name, State.PROBLEM, found if stop else detail.rstrip("."), remedy or "Ask whoever runs it.")
+
     def row(self) -> tuple[str, str, str]:
         """The finding as cells of a table."""
         return self.state.value, self.name, f"{self.detail}. {self.remedy}" if self.remedy else self.detail

@@ -6,13 +6,17 @@ Each field is read from the variable ``CNET_<FIELD>``, such as ``CNET_DATA_DIR``
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 GIB = 2**30
+_DATABASES = re.compile(r"(sqlite|postgres(ql)?|postgresql\+psycopg)://\S*")
+_WITHOUT_DRIVER = re.compile(r"^postgres(ql)?://")
+_BROKERS = re.compile(r"(rediss?|redis\+socket|sentinel)://\S+")
 
 
 class Settings(BaseSettings):
@@ -199,14 +203,47 @@ class Settings(BaseSettings):
     webhook_timeout_seconds: float = Field(
         default=10.0, gt=0, description="Seconds in which the receiver of a webhook must answer."
     )
+    webhook_send: bool = Field(
+        default=True,
+        description="Whether the workers of this machine send the messages to webhooks; false where the receivers "
+        "cannot be reached from. At least one machine must send them.",
+    )
     webhook_allow_private: bool = Field(
         default=False, description="Whether webhooks may go to addresses that are not public, and use http."
     )
 
+    @field_validator("database_url")
+    @classmethod
+    def _check_database_url(cls, url: str) -> str:
+        if url and not _DATABASES.fullmatch(url):
+            raise ValueError("it must be the URL of a database, such as postgresql://USER:PASSWORD@HOST/NAME")
+        return _WITHOUT_DRIVER.sub("postgresql+psycopg://", url)  # the driver that the extra ``server`` installs
+
+    @field_validator("broker_url")
+    @classmethod
+    def _check_broker_url(cls, url: str) -> str:
+        if url and not _BROKERS.fullmatch(url):
+            raise ValueError("it must be the URL of Redis or Valkey, such as redis://:PASSWORD@HOST:6379/0")
+        return url
+
+    @field_validator("log_descriptor")
+    @classmethod
+    def _check_log_descriptor(cls, descriptor: int) -> int:
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            raise ValueError("it must be a file descriptor that is open in this process") from None
+        return descriptor
+
     @property
     def database(self) -> str:
         """SQLAlchemy URL of the database."""
-        return self.database_url or f"sqlite:///{self.data_dir.absolute() / 'cnet.db'}"
+        return self.database_url or f"sqlite:///{self.database_file}"
+
+    @property
+    def database_file(self) -> Path:
+        """The file of the database where no other is named."""
+        return self.data_dir.absolute() / "cnet.db"
 
     @property
     def valkey_socket(self) -> Path:

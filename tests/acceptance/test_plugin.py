@@ -134,7 +134,9 @@ def test_a_network_that_does_not_export_is_trained(installation: Installation, t
     spec["training"] = {"epochs": 10, "batch_size": 50}
     saved, bundle = tmp_path / "early_exit.pth", tmp_path / "model.npz"
     module = "from all_kinds.networks import EarlyExitNetwork; module = EarlyExitNetwork(16, 2)"
-    installation.run("-c", f"import torch; torch.manual_seed(0); {module}; torch.save(module.state_dict(), {str(saved)!r})")
+    installation.run(
+        "-c", f"import torch; torch.manual_seed(0); {module}; torch.save(module.state_dict(), {str(saved)!r})"
+    )
     with installation.service.client() as client:
         for checkpoint in (None, client.upload_checkpoint(saved)["id"]):
             job = client.wait(client.submit({**spec, "checkpoint": checkpoint})["id"], timeout=120.0)

@@ -47,8 +47,8 @@ class WebhookSender:
         self._poster = poster or WebhookPoster(allow_private=settings.webhook_allow_private, timeout_seconds=seconds)
 
     def steps(self) -> dict[str, Step]:
-        """The step of a round, by its name."""
-        return {"send webhooks": self.send_due}
+        """The step of a round, by its name; none where other machines send the messages."""
+        return {"send webhooks": self.send_due} if self._settings.webhook_send else {}
 
     def send_due(self) -> int:
         """Send messages that are due, until none is left or the round's time is up. Returns how many were sent.

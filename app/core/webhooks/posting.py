@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -111,10 +113,7 @@ class _CheckedBackend(httpcore2.SyncBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
         """A connection to the first allowed address of the host that accepts one."""
-        try:
-            found = self._resolve(host, port)
-        except (OSError, UnicodeError):
-            raise _UnknownHostError from None
+        found = self._found(host, port)
         allowed = [each for each in dict.fromkeys(found) if self._allow_private or is_public(each)][:_MOST_ADDRESSES]
         if not allowed:
             raise _NotAllowedError
@@ -128,6 +127,26 @@ class _CheckedBackend(httpcore2.SyncBackend):
             else:
                 return _DeadlineStream(stream, self._deadline)
         raise _UnknownHostError
+
+    def _found(self, host: str, port: int) -> list[str]:
+        """The addresses of a host, as long as the deadline lets it take.
+
+        The system's resolver takes no time limit, so it is asked by a thread, which is left alone where it is late.
+        """
+        found: list[list[str]] = []
+
+        def ask() -> None:
+            with suppress(OSError, UnicodeError):
+                found.append(self._resolve(host, port))
+
+        thread = threading.Thread(target=ask, name="resolver", daemon=True)
+        thread.start()
+        thread.join(_left(self._deadline, httpcore2.ConnectTimeout))
+        if thread.is_alive():
+            raise httpcore2.ConnectTimeout
+        if not found:
+            raise _UnknownHostError
+        return found[0]
 
 
 class _DeadlineStream(httpcore2.NetworkStream):

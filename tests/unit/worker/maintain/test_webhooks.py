@@ -145,6 +145,13 @@ def test_a_private_address_gets_nothing_by_default(settings: Settings, database:
     assert "public internet" in str(delivery_of(database, job).error)
 
 
+def test_a_machine_that_may_not_send_claims_nothing(settings: Settings, database: Database) -> None:
+    """It has no step that sends, so a message waits for a machine that has one."""
+    silent = settings.model_copy(update={"webhook_send": False})
+    assert WebhookSender(silent, database).steps() == {}
+    assert list(WebhookSender(settings, database).steps()) == ["send webhooks"]
+
+
 def test_a_message_outlives_the_process_that_should_send_it(
     settings: Settings, database: Database, clock: ManualClock
 ) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.core.webhooks.posting import Resolve, WebhookPoster
+from app.core.webhooks.posting import Answer, Resolve, WebhookPoster
 from tests.receiver import receiver
 
 NAME = "hooks.example.org"
@@ -52,6 +52,22 @@ def test_a_name_is_resolved_once() -> None:
         poster(allow_private=True, resolve=resolve).post(target.url(NAME), {}, b"{}")
     assert asked == [NAME]
     assert target.received[0].headers["host"] == f"{NAME}:{target.port}"
+
+
+def test_a_resolver_that_is_late_is_given_up() -> None:
+    """The system's resolver has no time limit of its own."""
+    asked, go_on = threading.Event(), threading.Event()
+
+    def resolve(_host: str, _port: int) -> list[str]:
+        asked.set()
+        go_on.wait(30)
+        return ["127.0.0.1"]
+
+    answer = poster(resolve=resolve, seconds=0.2).post(f"http://{NAME}/", {}, b"{}")
+    assert asked.is_set()
+    assert not go_on.is_set()
+    go_on.set()
+    assert answer == Answer(None, "it did not answer within 0.2 s")
 
 
 def test_only_public_addresses_of_a_name_are_connected_to() -> None:
