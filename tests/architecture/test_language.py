@@ -130,6 +130,7 @@ WITHOUT_REMEDY: dict[tuple[str, str], str] = {
     ("cnet/formats/onnx/template.py", "CnetError"): "the remedy is chosen beside the fault",
     ("cnet/formats/refusals.py", "CheckpointError"): "the remedy is chosen with the format",
     ("cnet/bundle", "ValueError"): "caught by the reader of the bundle, which adds what to do",
+    ("app/core/settings.py", "ValueError"): "the error of all settings, which names the variable, ends with what to do",
 }
 
 
