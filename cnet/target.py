@@ -61,6 +61,14 @@ class Target(UserDocument):
         return self.max_bytes is not None or self.min_ratio is not None
 
     @property
+    def allowed_loss(self) -> float | None:
+        """The percentage points of accuracy, or of agreement, that may be lost; None where something else is limited.
+
+        Of a task with another metric than a percentage it is the allowed loss in its unit.
+        """
+        return 100 - self.min_agreement if self.min_agreement is not None else self.max_accuracy_drop
+
+    @property
     def compares_outputs(self) -> bool:
         """Whether the limit is one of the difference between outputs and those of the original network."""
         return self.max_kl is not None or self.min_agreement is not None

@@ -19,9 +19,14 @@ def with_validation(dataset: Dataset, share: float, seed: int) -> Dataset:
         seed: of the draw.
     """
     count = len(dataset.train)
-    if dataset.validation is not None or not share or count < 2:
+    held = validation_samples(count, share)
+    if dataset.validation is not None or not held:
         return dataset
-    held = min(max(1, round(share * count)), count - 1)
     order = np.random.default_rng(seed).permutation(count)
     validation, train = np.sort(order[:held]), np.sort(order[held:])
     return replace(dataset, train=dataset.train.rows(train), validation=dataset.train.rows(validation))
+
+
+def validation_samples(count: int, share: float) -> int:
+    """How many of ``count`` training samples become the validation split for a ``share`` of 0..1; 0: none is made."""
+    return min(max(1, round(share * count)), count - 1) if share and count > 1 else 0

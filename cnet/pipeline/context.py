@@ -14,6 +14,7 @@ from cnet.pipeline.network import TrainableNetwork
 from cnet.pipeline.plan import CompressionPlan
 from cnet.pipeline.progress import ProgressMeter, StepCosts
 from cnet.pipeline.run_folder import RunFolder
+from cnet.spec import Target
 from cnet.weights import Weights
 
 _SHARED = ("baseline", "finetune")
@@ -35,6 +36,7 @@ class RunContext:
         meter: adds up the costs of the steps that are done.
         notes: what the manifest of every bundle says about the run: its spec, and digests of its inputs.
         revisits_sparsities: whether later points may have a sparsity of earlier points again, as in a search.
+        target: what the selected point must meet; None where the job has no target.
         shared: trainings in common with other runs, and the key of those of this run; None: there are none.
     """
 
@@ -48,6 +50,7 @@ class RunContext:
     meter: ProgressMeter
     notes: dict[str, Any]
     revisits_sparsities: bool
+    target: Target | None = None
     shared: tuple[SharedTrainings, str] | None = None
 
     @contextmanager

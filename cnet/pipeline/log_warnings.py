@@ -7,6 +7,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from cnet.pipeline.network import TrainableNetwork
+from cnet.results.damage import ResultWarning
+from cnet.results.points import BaselineResult
+from cnet.results.resolution import small_validation, small_validation_of_errors
+from cnet.spec import Target
 from cnet.symbols import SymbolSource
 from cnet.weights import Weights
 
@@ -16,6 +21,26 @@ NO_VALIDATION = (
     "0.1."
 )
 """The warning about a run that has no validation split."""
+
+
+def about_choices(
+    target: Target | None, network: TrainableNetwork | None, baseline: BaselineResult
+) -> ResultWarning | None:
+    """The warning about a target that the samples on which choices are made are too few for.
+
+    Args:
+        target: of the job.
+        network: has the samples; None without a data set.
+        baseline: the network before compression.
+    """
+    if target is None or target.allowed_loss is None or network is None or baseline.quality is None:
+        return None
+    samples, split = network.choice_samples, network.choice_split
+    if target.min_agreement is not None:
+        return small_validation(samples, target.allowed_loss, 100.0, split)
+    if baseline.metric is None or baseline.metric.unit == "percent":
+        return small_validation(samples, target.allowed_loss, baseline.quality, split)
+    return small_validation_of_errors(samples, target.allowed_loss, baseline.quality, split)
 
 
 def about_weights(weights: Weights) -> Iterator[str]:

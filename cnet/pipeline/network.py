@@ -114,7 +114,12 @@ class TrainableNetwork:
     @property
     def choice_samples(self) -> int:
         """Number of samples on which choices are made: those for validation, without them those for the test."""
-        return len(self._dataset.validation or self._dataset.test)
+        return len(self._dataset.splits[self.choice_split])
+
+    @property
+    def choice_split(self) -> str:
+        """Name of the split on which choices are made."""
+        return "test" if self._dataset.validation is None else "validation"
 
     def initial(self, state: Path, on_fraction: OnFraction) -> Weights:
         """A baseline: random weights, trained with the task loss alone."""

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from cnet.bundle import add_notes, open_bundle, write_bundle
 from cnet.files import move_into_place
 from cnet.observer import check_stop
+from cnet.pipeline import log_warnings
 from cnet.pipeline.context import RunContext
 from cnet.pipeline.network_steps import NetworkSteps
 from cnet.pipeline.point_metrics import PointRequest, check_finite, measured_point, point_of
+from cnet.results.damage import ResultWarning
 from cnet.results.measurements import NetworkMeasurement, PointMeasurement
 from cnet.results.metrics import compute_notes, declared_metrics
 from cnet.results.metrics import notes as compute_noted
@@ -127,8 +130,14 @@ class PointSteps(ABC, Generic[PrunedT, SymbolsT]):
             context.folder.drop_labels(request.name)
             point = point_of(measured, sizes)
             context.log(f"warning: {each.code}: {each.detail}" for each in point.warnings)
+            point = replace(point, warnings=(*point.warnings, *self.about_choices()))
             context.folder.set_record(request.name, point.to_metrics())
         return point
+
+    def about_choices(self) -> tuple[ResultWarning, ...]:
+        """The warning about the samples on which choices are made, which all points of the run have; or none."""
+        found = log_warnings.about_choices(self.context.target, self.context.network, self.networks.baseline)
+        return () if found is None else (found,)
 
     def _finished(self, request: PointRequest) -> Point | None:
         """The point that an earlier attempt made, or None."""

@@ -75,6 +75,7 @@ def run(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> Outcome:
         tracker.phase("load")
         steps = load(spec, inputs, tracker)
         baseline = steps.networks.baseline
+        steps.context.log(f"warning: {each.code}: {each.detail}" for each in steps.about_choices())
         points: list[Point] = []
         for candidate in _candidates(spec, steps, points):
             points.append(steps.point(candidate, len(points)))
@@ -177,6 +178,7 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         meter=ProgressMeter(observer, costs.total),
         notes=_notes(spec, digests, checkpoint),
         revisits_sparsities=search.is_searched(spec),
+        target=spec.target,
         shared=_shared(spec, inputs, digests, network),
     )
 

@@ -48,7 +48,7 @@ class ResultWarning:
     """What the user of a point should know.
 
     Attributes:
-        code: ``accuracy_unknown``, ``likely_ruined`` or ``layer_ruined``.
+        code: ``accuracy_unknown``, ``likely_ruined``, ``layer_ruined`` or ``small_validation``.
         detail: what is wrong, and what to do.
         tensor: the name of the tensor that it is about; None for the whole network.
     """

@@ -11,9 +11,11 @@ from app.api.programs import service as programs
 from app.core.ownership import OwnerFilter
 from cnet.calibrate.config import few_samples
 from cnet.data.dataset_facts import DatasetFacts
+from cnet.data.validation import validation_samples
 from cnet.errors import Issue, SpecError
 from cnet.models import Architecture
 from cnet.models.match import check_match
+from cnet.results.resolution import small_validation
 from cnet.spec import JobSpec
 from cnet.training.config import InputScaling
 from cnet.training.tasks import program_fit
@@ -46,6 +48,23 @@ def about_calibration(spec: JobSpec, inputs: DatasetFacts | None) -> list[str]:
         return []
     few = few_samples(min(inputs.samples["train"], spec.calibrate.samples))
     return [] if few is None else [few]
+
+
+def about_choices(spec: JobSpec, dataset: DatasetFacts | None) -> list[str]:
+    """The warning, behind its code, about a target that the samples on which choices are made are too few for."""
+    target = spec.target
+    if target is None or target.allowed_loss is None or dataset is None or "train" not in dataset.samples:
+        return []
+    held = dataset.samples.get("validation") or validation_samples(
+        dataset.samples["train"], spec.resolved().validation or 0.0
+    )
+    samples, split = (held, "validation") if held else (dataset.samples.get("test", 0), "test")
+    task = spec.program.task.metric if spec.program is not None else None
+    if not samples or (task is not None and task.unit != "percent"):
+        return []
+    percent = 100.0 if target.min_agreement is not None else None
+    found = small_validation(samples, target.allowed_loss, percent, split)
+    return [] if found is None else [f"{found.code}: {found.detail}"]
 
 
 def check_preprocess(spec: JobSpec, dataset: DatasetFacts) -> None:

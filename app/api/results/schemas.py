@@ -87,7 +87,7 @@ class ResultWarning(BaseModel):
 
     model_config = _GROWING
 
-    code: str = Field(description="`accuracy_unknown`, `likely_ruined` or `layer_ruined`.")
+    code: str = Field(description="`accuracy_unknown`, `likely_ruined`, `layer_ruined` or `small_validation`.")
     detail: str = Field(description="What is wrong, and what to do.")
     tensor: str | None = Field(description="The tensor that it is about; null for the whole network.")
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from app.console.summary import Finished
 from cnet.results.baseline import TaskScore
+from cnet.results.damage import ResultWarning
 from cnet.spec import Target
 from tests.unit.cnet.points_at_hand import a_baseline, a_point
 
@@ -29,6 +30,15 @@ def test_the_selected_point_is_told_with_its_reason_and_what_it_costs() -> None:
         "verdict: measured, accuracy 90.5 %; before compression 92 % (on the validation split)",
         "next: cnet download job_1 -o model.npz",
     ]
+
+
+def test_the_warnings_about_the_selected_point_are_told() -> None:
+    """Behind the verdict, with their codes; those of other points are not."""
+    warned = replace(POINTS[0], warnings=(ResultWarning("small_validation", "It is small."),))
+    lines = Finished(BEFORE, [warned, POINTS[1]], 0).summary().splitlines()
+
+    assert lines[-1] == "warning: small_validation: It is small."
+    assert "warning" not in Finished(BEFORE, [warned, POINTS[1]], 1).summary()
 
 
 def test_without_a_selected_point_only_their_number_is_told() -> None:

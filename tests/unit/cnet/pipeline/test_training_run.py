@@ -147,6 +147,19 @@ def test_accuracy_target_is_searched(tmp_path: Path) -> None:
     assert outcome.selected == min(good, key=lambda point: point.bytes.total).index
 
 
+def test_a_target_on_few_samples_is_warned_about_once_and_in_every_point(tmp_path: Path) -> None:
+    """Choices are made on 19 samples, of which one is 5 points; a target for the size is no matter of accuracy."""
+    recorder = Recorder()
+    outcome = train_and_compress(tmp_path / "drop", recorder, target={"max_accuracy_drop": 4})
+    by_size = train_and_compress(tmp_path / "size", target={"min_ratio": 1})
+
+    told = [text for text in recorder.of("log") if "small_validation" in text]
+    assert len(told) == 1
+    assert "judged on 19 samples of the validation split" in told[0]
+    assert all("small_validation" in {each.code for each in point.warnings} for point in outcome.points)
+    assert not any(each.code == "small_validation" for point in by_size.points for each in point.warnings)
+
+
 def test_target_that_no_net_reaches_fails_with_its_points_kept(tmp_path: Path) -> None:
     """A baseline that is better than any net after ruinous pruning; the error says how near the best came."""
     recorder = Recorder()

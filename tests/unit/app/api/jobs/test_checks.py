@@ -212,6 +212,23 @@ def test_validation_warns(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
+    ("target", "codes"),
+    [
+        ({"max_accuracy_drop": 1.0}, ["small_validation"]),
+        ({"max_accuracy_drop": 5.0}, []),
+        ({"min_ratio": 10.0}, []),
+    ],
+)
+def test_a_validation_split_that_is_too_small_for_the_target_is_warned_about(
+    bench: Bench, target: dict[str, float], codes: list[str]
+) -> None:
+    """A tenth of the training images of digits is 144; at 94 % their standard error is 2 percentage points."""
+    answer = bench.client.post("/v1/jobs:validate", json=digits_job(None, "resnet20", target=target)).json()
+
+    assert [text.split(":")[0] for text in answer["warnings"]] == codes
+
+
+@pytest.mark.parametrize(
     ("parts", "codes"),
     [
         ({}, ["accuracy_unknown"]),
