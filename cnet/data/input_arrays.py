@@ -116,8 +116,8 @@ def _channels_first(x: NamedArray, notices: list[Notice]) -> tuple[Array, Layout
     if images.ndim == 3:
         if images.dtype.kind == "f":
             detail = (
-                f"{x.name} of shape {images.shape} was read as grey images of one channel; an array that is no images "
-                f"keeps its shape under the name inputs{x.name.removeprefix('x')}.x"
+                f"{x.name} of shape {images.shape} was read as grey images of one channel, which a program that takes "
+                "samples of two axes gets without that channel; a built-in architecture takes them as images"
             )
             notices.append(Notice("read_as_images", detail))
         return images[:, None], None
@@ -125,7 +125,8 @@ def _channels_first(x: NamedArray, notices: list[Notice]) -> tuple[Array, Layout
     if not certain:
         place = "first" if axis == 1 else "last"
         detail = (
-            f"{x.name} of shape {images.shape} may have its channels first or last; they were read as being {place}"
+            f"{x.name} of shape {images.shape} may have its channels first or last; they were read as being {place}. "
+            f"An array of the name inputs{x.name.removeprefix('x')}.x keeps its axes"
         )
         notices.append(Notice("ambiguous_channels", detail))
     return (images, "channels_first") if axis == 1 else (np.moveaxis(images, 3, 1), "channels_last")

@@ -16,12 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cnet import search
 from cnet.data import Dataset
+from cnet.data.readings import dataset_for
 from cnet.data.validation import with_validation
 from cnet.errors import SpecError
 from cnet.formats.parsing.tensor_values import check_finite
@@ -149,8 +151,8 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         checkpoint = Weights.select(given.tensors, plan.selection, given.tied, given.metadata)
         for name in checkpoint.compressible:
             check_finite(checkpoint[name])
-    dataset = _with_validation(spec, inputs.dataset, observer)
-    calibration = dataset if uses_own_inputs(spec) else inputs.calibration
+    dataset = _with_validation(spec, _as_taken(inputs.dataset, inputs.program, observer), observer)
+    calibration = dataset if uses_own_inputs(spec) else _as_taken(inputs.calibration, inputs.program, observer)
     spec = with_computed_scaling(spec, dataset or calibration, observer)
     network = _network(spec, dataset, plan, NetworkSource(inputs.program, checkpoint), observer)
     calibrated = None if calibration is None else CalibratedNetwork(spec, calibration, inputs.program, observer)
@@ -163,9 +165,7 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         "dataset": None if inputs.dataset is None else dataset_digest(inputs.dataset),
         **({"calibration": dataset_digest(inputs.calibration)} if inputs.calibration is not None else {}),
     }
-    folder = RunFolder(inputs.folder, run_key(spec, **digests), plan.selection)
-    if folder.resumed:
-        observer.log("this run was started before: it continues from its saved state")
+    folder = _opened_folder(inputs.folder, run_key(spec, **digests), plan.selection, observer)
     costs = StepCosts.of(spec, dataset)
     return RunContext(
         checkpoint=checkpoint,
@@ -181,6 +181,13 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         target=spec.target,
         shared=_shared(spec, inputs, digests, network),
     )
+
+
+def _opened_folder(path: Path, key: str, selection: Selection, observer: RunObserver) -> RunFolder:
+    folder = RunFolder(path, key, selection)
+    if folder.resumed:
+        observer.log("this run was started before: it continues from its saved state")
+    return folder
 
 
 def _shared(
@@ -203,6 +210,13 @@ def _selection(selection: Selection, weights: Weights, program: StoredProgram | 
 def uses_own_inputs(spec: JobSpec) -> bool:
     """Whether a job calibrates on the training inputs of its own data set."""
     return spec.calibrate is not None and spec.trains and spec.calibrate.inputs in (None, spec.dataset)
+
+
+def _as_taken(dataset: Dataset | None, program: StoredProgram | None, observer: RunObserver) -> Dataset | None:
+    """The data set with the axes that the program takes."""
+    if dataset is None or program is None:
+        return dataset
+    return dataset_for(dataset, [one.shape[1:] for one in program.program.inputs], observer.log)
 
 
 def _with_validation(spec: JobSpec, dataset: Dataset | None, observer: RunObserver) -> Dataset | None:

@@ -133,7 +133,7 @@ def check_inputs(network: NetworkBuilder, dataset: Dataset) -> None:
     )
     raise DatasetError(
         f"data set: the inputs of a sample are {given}, and {network.name} takes {taken}. Use the data set that the "
-        "network was made for; an array of an npz file that is no image keeps its shape as inputs.x, not x.",
+        "network was made for.",
         code="wrong_input_shape",
     )
 

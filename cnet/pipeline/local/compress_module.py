@@ -6,14 +6,17 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from cnet.bundle.loading import load_into
-from cnet.data import DATASETS
+from cnet.data import DATASETS, Dataset
 from cnet.data.dataset_facts import DatasetFacts
+from cnet.data.dataset_reader import read_dataset_file
+from cnet.data.readings import Reading, possible_readings
 from cnet.errors import SpecError
 from cnet.models.programs import ProgramManifest, read_program
 from cnet.pipeline.inputs import RunObserver
@@ -126,7 +129,7 @@ def exported_job(
         ProgramError, DatasetError: the module cannot be exported, the data cannot be used.
         SpecError: ``spec`` names an architecture, a checkpoint or a data set, or there are no example inputs.
     """
-    from cnet.training.programs import example_inputs_of, export_program
+    from cnet.training.programs import export_program, fitting_examples
 
     taken = sorted({"architecture", "checkpoint", "dataset"} & set(spec))
     if taken:
@@ -137,7 +140,7 @@ def exported_job(
         if example_inputs is None:
             if dataset is None:
                 raise SpecError("example_inputs: without data they are needed. Give a batch for each input of forward.")
-            example_inputs = example_inputs_of(load_dataset(dataset))
+            example_inputs = fitting_examples(module, *_readings(dataset))
         exported = export_program(module, example_inputs, folder / "program.pt2")
         architecture = {
             "program": str(folder / "program.pt2"),
@@ -175,6 +178,22 @@ def _dataset_file(data: Data, folder: Path) -> str:
     path = folder / "data.npz"
     np.savez(path, **{name: _array(values) for name, values in arrays.items()})  # type: ignore[arg-type] # names are any
     return str(path)
+
+
+def _readings(name: str) -> tuple[Dataset, list[dict[str, Reading]]]:
+    """A data set, and the readings of its inputs to try on a module: first the axes that the arrays of npz files have.
+
+    Args:
+        name: a built-in name, or the path of a file.
+    """
+    if name in DATASETS.names():
+        dataset, first = load_dataset(name), Reading.AS_STORED
+    else:
+        found = read_dataset_file(Path(name))
+        dataset, first = found.dataset, Reading.of_layout(found.layout) if found.format == "npz" else Reading.AS_STORED
+    choices = [possible_readings(shape) for shape in dataset.input_shapes.values()]
+    ordered = [sorted(each, key=lambda reading: reading is not first) for each in choices]
+    return dataset, [dict(zip(dataset.input_shapes, each, strict=True)) for each in product(*ordered)]
 
 
 def _array(values: Any) -> np.ndarray[Any, Any]:

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 from torch.utils._pytree import tree_leaves
 
-from cnet.data import Dataset
 from cnet.errors import ProgramError
 from cnet.files import atomic_path
 from cnet.models.programs import Program, read_program
@@ -72,7 +71,7 @@ def export_program(
         {name: _on_cpu(value) for name, value in (example_kwargs or {}).items()},
     )
     _check_examples([*inputs, *kwargs.values()])
-    with _on_cpu_and_back(module):
+    with on_cpu_and_back(module):
         notes: list[str] = []
         evaluation, way = _exported(module.eval(), inputs, kwargs, notes)
         training = _exported_for_training(module, inputs, kwargs, way, notes)
@@ -100,7 +99,7 @@ def _check_examples(examples: Sequence[Tensor]) -> None:
 
 
 @contextmanager
-def _on_cpu_and_back(module: nn.Module) -> Iterator[None]:
+def on_cpu_and_back(module: nn.Module) -> Iterator[None]:
     """Move the module to the CPU, with gradients enabled; put its device and the mode of each submodule back."""
     modes = {child: child.training for child in module.modules()}
     first = next(iter([*module.parameters(), *module.buffers()]), None)
@@ -247,16 +246,6 @@ def _proven(
                 "inputs and parameters only, and export again.",
             )
     return archive.program
-
-
-def example_inputs_of(dataset: Dataset, count: int = 4) -> tuple[Tensor, ...]:
-    """The first ``count`` training samples of each input, as a job feeds them to a network: uint8 scaled to 0..1."""
-    found = []
-    for values in dataset.train.inputs.values():
-        tensor = torch.from_numpy(np.array(values[:count]))
-        tensor = tensor.float() / 255 if tensor.dtype == torch.uint8 else tensor
-        found.append(tensor.float() if tensor.is_floating_point() else tensor.long())
-    return tuple(found)
 
 
 def flat_tensors(outputs: Any) -> list[Tensor]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cnet.data.dataset_facts import DatasetFacts
+from cnet.data.readings import facts_for
 from cnet.errors import DatasetError, ProgramError
 from cnet.models.programs import ProgramInput, ProgramManifest, ProgramOutput, TensorType, match_names
 from cnet.models.programs.outputs import choose_output
@@ -95,7 +96,8 @@ def chosen_output(program: ProgramManifest, choice: ProgramArchitecture) -> Prog
 
 
 def _check_inputs(program: ProgramManifest, dataset: DatasetFacts) -> None:
-    given = list(dataset.inputs.values())
+    read = facts_for(dataset, [one.shape[1:] for one in program.inputs])
+    given = list(read.inputs.values())
     sizes: dict[str, int] = {}
     fits = len(given) == len(program.inputs) and all(
         _takes(program, one, shape, dtype, sizes) for one, (shape, dtype) in zip(program.inputs, given, strict=True)
@@ -107,8 +109,7 @@ def _check_inputs(program: ProgramManifest, dataset: DatasetFacts) -> None:
         taken = ", ".join(f"{one.name}: {_typed(one)}" for one in program.inputs)
         raise DatasetError(
             f"data set: its inputs are {found}, and the program takes {taken}. Give one input for each of the "
-            "program's, in their order and of their shape: integers for integers, numbers or uint8 for numbers. "
-            "An array of an npz file that is no image keeps its shape as inputs.x, not x.",
+            "program's, in their order and of their shape: integers for integers, numbers or uint8 for numbers.",
             code="wrong_input_shape",
         )
 

@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 import cnet
-from cnet.errors import DatasetError, SpecError
+from cnet.errors import DatasetError, ProgramError, SpecError
 from tests.small_program import small_network
 
 SPEC = {"prune": {"name": "magnitude", "sparsity": 0.5}, "quantize": {"name": "kmeans", "clusters": 16}}
+BRIEF = {"training": {"epochs": 1}, "recover": {"epochs": 1, "centroid_epochs": 0}}
 
 
 def test_weights_alone(tmp_path: Path) -> None:
@@ -40,6 +42,41 @@ def test_what_cannot_be_done_leaves_the_module_as_it_was() -> None:
     with pytest.raises(DatasetError):
         cnet.compress(module, (np.zeros((9, 1, 8, 8), np.uint8), np.zeros(8)), spec=SPEC)
     assert all(torch.equal(a, b) for a, b in zip(module.parameters(), small_network().parameters(), strict=True))
+
+
+def _series_network() -> nn.Module:
+    return nn.Sequential(nn.Conv1d(2, 8, 5, 2), nn.ReLU(), nn.AdaptiveAvgPool1d(2), nn.Flatten(), nn.Linear(16, 3))
+
+
+NETWORKS = {
+    "series": (_series_network, (2, 40), np.float32),
+    "one channel": (lambda: nn.Sequential(nn.Conv1d(1, 4, 5), nn.Flatten(), nn.Linear(4 * 36, 3)), (1, 40), np.float32),
+    "steps": (lambda: nn.Sequential(nn.Linear(6, 8), nn.Flatten(), nn.Linear(80, 3)), (10, 6), np.float32),
+    "channels last": (lambda: nn.Sequential(nn.Linear(3, 4), nn.Flatten(), nn.Linear(120, 3)), (5, 6, 3), np.float32),
+    "volumes": (lambda: nn.Sequential(nn.Conv3d(1, 2, 2), nn.Flatten(), nn.Linear(54, 3)), (1, 4, 4, 4), np.float32),
+    "grey images": (small_network, (8, 8), np.uint8),
+    "vectors": (lambda: nn.Sequential(nn.Linear(12, 3)), (12,), np.float32),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("place", ["memory", "file"])
+def test_data_of_any_shape_fit_a_module_that_takes_them(name: str, place: str, tmp_path: Path) -> None:
+    """Series, volumes and channels in the last axis as well as images, under the plain names x and y."""
+    make, shape, dtype = NETWORKS[name]
+    x = (np.random.default_rng(0).random((40, *shape)) * 200).astype(dtype)
+    y = np.arange(40) % 3
+    np.savez(tmp_path / "data.npz", x=x, y=y)
+
+    result = cnet.compress(make(), (x, y) if place == "memory" else tmp_path / "data.npz", spec={**SPEC, **BRIEF})
+
+    assert result.point["accuracy"] is not None
+
+
+def test_data_that_the_module_refuses_are_named() -> None:
+    """With each shape that was tried, and what the module said."""
+    with pytest.raises(ProgramError, match=r"data: .*for float32 \(4, 7, 40\): .*for float32 \(4, 1, 7, 40\): "):
+        cnet.compress(_series_network(), (np.zeros((9, 7, 40), np.float32), np.zeros(9, np.int64)), spec=SPEC)
 
 
 def test_importing_cnet_loads_no_torch() -> None:
