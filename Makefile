@@ -46,7 +46,10 @@ up: $(STAMP) ## run the service on http://127.0.0.1:8000, state in ./data
 
 # One thread a process. There are two more processes than cores, because tests of whole services mostly wait; those come
 # first (tests/acceptance), so that none of them is what the others wait for at the end.
+# The tests start hundreds of processes, and each would compile all modules where the environment forbids to keep them.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP) ## run all tests
+	@$(BIN)/python -m compileall -q $(PACKAGES) tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(nproc) + 2)) --dist loadfile --no-loadscope-reorder $(PYTEST)
 
 lint: $(STAMP) ## check style, types and imports

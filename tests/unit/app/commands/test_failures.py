@@ -70,6 +70,18 @@ def test_an_invalid_setting_is_named_as_its_environment_variable(monkeypatch: py
     assert "not 'many'. Correct the variable." in failure.detail
 
 
+@pytest.mark.parametrize("variable", ["CNET_DATABASE_URL", "CNET_BROKER_URL"])
+@pytest.mark.parametrize("url", ["nonsense", "nosuch://host/name"])
+def test_an_address_of_no_known_server_is_named(monkeypatch: pytest.MonkeyPatch, variable: str, url: str) -> None:
+    """With an example of one that is."""
+    monkeypatch.setenv(variable, url)
+    with pytest.raises(ValidationError) as caught:
+        Settings()
+
+    assert describe(caught.value).detail.startswith(f"environment: {variable}: it must be the URL of ")
+    assert describe(caught.value).detail.endswith(f", not {url!r}. Correct the variable.")
+
+
 @pytest.mark.parametrize("variable", ["CNET_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"])
 def test_a_setting_with_two_variables_is_named_by_both(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     """The error does not tell which of the two was set."""
