@@ -17,6 +17,9 @@ from sqlalchemy import Connection, text
 from app.core.db.engine import Database
 from app.core.db.tables import metadata
 from app.core.errors import SchemaVersionError
+from app.core.telemetry.logs import get_logger
+
+log = get_logger(__name__)
 
 VERSION_TABLE = "cnet_alembic_version"
 _LOCK_KEY = 0x636E6574  # "cnet", for PostgreSQL's advisory lock
@@ -27,7 +30,11 @@ def upgrade(database: Database, revision: str = "head") -> None:
     with _exclusive(database) as connection:
         config = _config()
         config.attributes["connection"] = connection
+        before = _context(connection).get_current_revision()
         command.upgrade(config, revision)
+        after = _context(connection).get_current_revision()
+    if before != after:
+        log.info("the database was upgraded", before=before, after=after)
 
 
 def check(database: Database) -> None:

@@ -23,7 +23,10 @@ Logger = structlog.stdlib.BoundLogger
 
 _STDERR = 2
 _OWN_PACKAGES = ("app", "cnet", "worker")
-_QUIET = {"celery.app.trace": logging.WARNING}  # "succeeded in 3s: None" tells nothing of the job
+_QUIET = {
+    "celery.app.trace": logging.WARNING,  # "succeeded in 3s: None" tells nothing of the job
+    "alembic.runtime.migration": logging.WARNING,  # it names the kind of database whenever its revision is read
+}
 _UVICORN = ("uvicorn", "uvicorn.error", "uvicorn.access")
 _SECRETS = (  # a mark that is found quickly, what is replaced, and by what
     ("://", re.compile(r"(://[^/\s:@\"'\\]*:)[^@/\s\"'\\]+@"), r"\1***@"),  # the password of a URL

@@ -7,6 +7,7 @@ import logging
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,3 +122,24 @@ def test_values_that_json_does_not_have_are_written_as_text(caplog: pytest.LogCa
 
     (line,) = record_lines(caplog.records)
     assert line["value"].startswith("<object object")
+
+
+def test_reading_the_revision_of_the_database_writes_nothing(tmp_path: Path) -> None:
+    """Alembic would write two lines, and the revision is read for every request of ``/readyz``."""
+    code = """
+from app.core.db import migrate
+from app.core.db.engine import Database
+from app.core.settings import Settings
+from app.core.telemetry.logs import configure_logs
+
+configure_logs(Settings())
+database = Database(Settings().database)
+migrate.upgrade(database)
+migrate.upgrade(database)
+migrate.check(database)
+"""
+    settings = Settings(data_dir=tmp_path).environment()
+    done = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True, check=True)
+
+    [line] = json_lines(done.stderr)
+    assert (line["event"], line["before"], line["after"] is None) == ("the database was upgraded", None, False)
