@@ -143,6 +143,29 @@ class SpecOptions:
         document["quantize"]["quality"] = self.quality
 
 
+def described(document: dict[str, Any], name: str | None, labels: list[str] | None) -> dict[str, Any]:
+    """The specification with a name and labels for the job, where they are given.
+
+    Args:
+        document: the specification.
+        name: for the job; None: that of the specification.
+        labels: of the job, ``KEY:VALUE`` each, beside those of the specification.
+
+    Raises:
+        typer.BadParameter: a label is not of this form.
+    """
+    named = document if name is None else {**document, "name": name}
+    pairs = [text.partition(":") for text in labels or ()]
+    wrong = [key for key, colon, _ in pairs if not colon or not key]
+    if wrong:
+        raise typer.BadParameter(
+            f"{wrong[0]!r} is not of the form KEY:VALUE, such as team:vision. Write it so.", param_hint="--label"
+        )
+    return (
+        {**named, "labels": {**_part(named, "labels"), **{key: value for key, _, value in pairs}}} if pairs else named
+    )
+
+
 def _name_part(document: dict[str, Any], slot: str, name: str) -> None:
     """Choose the part of a slot; the parameters stay only where they belong to this part already."""
     if _part(document, slot).get("name") != name:

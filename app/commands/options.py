@@ -22,6 +22,15 @@ Owner = Annotated[
     str | None,
     typer.Option("--owner", help="Show only what belongs to this owner; for keys with the scope admin, which see all."),
 ]
+Name = Annotated[
+    str | None, typer.Option("--name", metavar="NAME", help="A name for the job, which lists and the page show.")
+]
+JobLabels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label", metavar="KEY:VALUE", help="A label of the job, by which `ps --label` finds it; repeatable."
+    ),
+]
 Sparsity = Annotated[
     list[float] | None, typer.Option("--sparsity", help="Fraction of weights to prune, 0 to 1; repeatable.")
 ]

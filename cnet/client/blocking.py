@@ -6,9 +6,10 @@ step. So a method that blocks is a coroutine that is run in such a step, with th
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import wraps
-from inspect import isasyncgen
+from inspect import isasyncgen, signature
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from cnet.client.job import AsyncJob
@@ -64,7 +65,14 @@ def blocking(method: Callable[..., Any]) -> Callable[..., Any]:
         started = method(self._core, *args, **kwargs)
         return _iterate(started) if isasyncgen(started) else self._result(_finish(started))
 
+    own = signature(method)
+    run.__signature__ = own.replace(return_annotation=_blocking_name(own.return_annotation))  # type: ignore[attr-defined] # inspect reads it
     return run
+
+
+def _blocking_name(annotation: Any) -> Any:
+    """What a method that blocks returns, where its coroutine returns ``annotation``: ``Job`` for ``AsyncJob``."""
+    return re.sub(r"\bAsync(?=Job|Study|Iterator)", "", annotation) if isinstance(annotation, str) else annotation
 
 
 def _finish(coroutine: Any) -> Any:

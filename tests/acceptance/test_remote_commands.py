@@ -71,11 +71,12 @@ def test_the_end_of_a_job_says_what_was_selected_and_why(cnet: Cnet, checkpoint:
 def test_jobs_are_retried_cloned_and_deleted(cnet: Cnet, job: str) -> None:
     """Each makes a new job or removes one; several may be named."""
     again = cnet("retry", job).strip()
-    cloned = json_of(cnet("submit", "--clone", job, "--set", "name=other", "--json"))
+    cloned = json_of(cnet("submit", "--clone", job, "--name", "other", "--label", "team:x", "--json"))
     cnet("wait", again)
 
     assert again != job
-    assert cloned["name"] == "other"
+    assert (cloned["name"], cloned["labels"]) == ("other", {"team": "x"})
+    assert cloned["id"] in cnet("ps", "--label", "team:x")
     assert cloned["spec"]["prune"]["sparsity"] == [0.5, 0.9]
     assert json_of(cnet("delete", again, cloned["id"], "--json"))["data"][0] == {"id": again, "deleted": True}
     assert again not in cnet("ps")

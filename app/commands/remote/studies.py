@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.commands.jobspec import SpecOptions
+from app.commands.jobspec import SpecOptions, described
 from app.commands.option_groups import with_groups
-from app.commands.options import ON_A_SERVER, Json, Owner, Quiet, WeightsKey
+from app.commands.options import ON_A_SERVER, JobLabels, Json, Name, Owner, Quiet, WeightsKey
 from app.commands.parts_help import CommandWithParts
 from app.commands.server_options import ServerOptions
 from app.console.follow import exit_code
@@ -50,6 +50,8 @@ def submit(
     ],
     options: SpecOptions,
     weights_key: WeightsKey = None,
+    name: Name = None,
+    label: JobLabels = None,
     follow_it: Annotated[bool, typer.Option("--wait", help="Wait until all jobs have ended.")] = False,
     server: ServerOptions,
     json: Json = False,
@@ -59,7 +61,7 @@ def submit(
     from app.commands.remote.uploads import with_uploads
 
     axes = dict(_axis(text) for text in grid)
-    document = options.document(checkpoint)
+    document = described(options.document(checkpoint), name, label)
     with server.client() as client:
         study = client.submit_study(with_uploads(client, document, checkpoint, weights_key, quiet=quiet), axes)
         if follow_it:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from app.commands.jobspec import SpecOptions
+from app.commands.jobspec import SpecOptions, described
 
 
 def test_options_alone_make_a_specification() -> None:
@@ -157,3 +157,16 @@ def test_a_program_takes_the_place_of_an_architecture(tmp_path: Path) -> None:
     assert options.document() == {"architecture": {"program": "net.pt2", "task": "regression"}}
     with pytest.raises(typer.BadParameter, match="twice"):
         SpecOptions(program="net.pt2", architecture="lenet5").document()
+
+
+def test_a_job_gets_a_name_and_labels() -> None:
+    """Beside the labels of the specification; a value may have colons, a key without a value is refused."""
+    document = {"name": "old", "labels": {"team": "audio"}}
+
+    assert described(document, None, None) is document
+    assert described(document, "new", ["team:vision", "url:http://x"]) == {
+        "name": "new",
+        "labels": {"team": "vision", "url": "http://x"},
+    }
+    with pytest.raises(typer.BadParameter, match="'team' is not of the form KEY:VALUE"):
+        described(document, None, ["team"])

@@ -30,6 +30,7 @@ def test_both_clients_have_the_same_methods(blocking: type[Any], waiting: type[A
         ours, theirs = getattr(blocking, name), getattr(waiting, name)
         assert list(inspect.signature(ours).parameters) == list(inspect.signature(theirs).parameters), name
         assert inspect.getdoc(ours) == inspect.getdoc(theirs), name
+        assert "Async" not in str(inspect.signature(ours).return_annotation), name
 
 
 def test_a_job_from_submission_to_download(tmp_path: Path) -> None:
