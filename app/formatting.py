@@ -105,10 +105,16 @@ def _three_digits(value: float) -> str:
     return f"{rounded:,.{min(decimals, 4)}f}"
 
 
+def metric_heading(name: str) -> str:
+    """The name of a metric as a heading: ``Exact lines`` for ``exact_lines``, ``MSE`` for ``mse``."""
+    return name.replace("_", " ").capitalize() if len(name) > 4 else name.upper()
+
+
 FILTERS: Mapping[str, Callable[..., str]] = {
     "age": age,
     "size": size,
     "number": number,
+    "metric_heading": metric_heading,
     "percent": percent,
     "share": share,
     "times": times,

@@ -182,9 +182,9 @@ def add_point(bench: Bench, job: Job, index: int = 0, **others: Any) -> PointRow
     return store_with_row(bench.backend.blobs, path, write)
 
 
-def add_baseline(bench: Bench, job: Job) -> None:
-    """The baseline of a running job."""
-    baseline = BaselineResult(98.0, 0.1, 24, 300, 200, 6, 4)
+def add_baseline(bench: Bench, job: Job, **others: Any) -> None:
+    """The baseline of a running job, with other values for some metrics."""
+    baseline = replace(BaselineResult(98.0, 0.1, 24, 300, 200, 6, 4), **others)
     assert bench.backend.lifecycle.report(job.id, job.attempt, baseline=baseline.to_json())
 
 

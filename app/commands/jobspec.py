@@ -19,6 +19,7 @@ from app.commands.options import (
     Dataset,
     Encoder,
     Inputs,
+    JobLabels,
     MaxAccuracyDrop,
     MaxBytes,
     MaxKl,
@@ -26,6 +27,7 @@ from app.commands.options import (
     MinAgreement,
     MinRatio,
     MinSnr,
+    Name,
     Program,
     Quality,
     Sparsity,
@@ -143,27 +145,29 @@ class SpecOptions:
         document["quantize"]["quality"] = self.quality
 
 
-def described(document: dict[str, Any], name: str | None, labels: list[str] | None) -> dict[str, Any]:
-    """The specification with a name and labels for the job, where they are given.
+@dataclass(frozen=True)
+class Naming:
+    """The options that name a job; None where one is not given."""
 
-    Args:
-        document: the specification.
-        name: for the job; None: that of the specification.
-        labels: of the job, ``KEY:VALUE`` each, beside those of the specification.
+    name: Name = None
+    label: JobLabels = None
 
-    Raises:
-        typer.BadParameter: a label is not of this form.
-    """
-    named = document if name is None else {**document, "name": name}
-    pairs = [text.partition(":") for text in labels or ()]
-    wrong = [key for key, colon, _ in pairs if not colon or not key]
-    if wrong:
-        raise typer.BadParameter(
-            f"{wrong[0]!r} is not of the form KEY:VALUE, such as team:vision. Write it so.", param_hint="--label"
-        )
-    return (
-        {**named, "labels": {**_part(named, "labels"), **{key: value for key, _, value in pairs}}} if pairs else named
-    )
+    def added_to(self, document: dict[str, Any]) -> dict[str, Any]:
+        """The specification with the name, and with the labels, ``KEY:VALUE`` each, beside those that it has.
+
+        Raises:
+            typer.BadParameter: a label is not of this form.
+        """
+        named = document if self.name is None else {**document, "name": self.name}
+        pairs = [text.partition(":") for text in self.label or ()]
+        wrong = [key for key, colon, _ in pairs if not colon or not key]
+        if wrong:
+            raise typer.BadParameter(
+                f"{wrong[0]!r} is not of the form KEY:VALUE, such as team:vision. Write it so.", param_hint="--label"
+            )
+        if not pairs:
+            return named
+        return {**named, "labels": {**_part(named, "labels"), **{key: value for key, _, value in pairs}}}
 
 
 def _name_part(document: dict[str, Any], slot: str, name: str) -> None:

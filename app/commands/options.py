@@ -12,6 +12,10 @@ ON_A_SERVER = "Jobs and files on a server"
 SERVICE = "A server of your own"
 
 Json = Annotated[bool, typer.Option("--json", help="Print only JSON on standard output.")]
+Csv = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="Write all points to this file as CSV; - prints them instead."),
+]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Show no progress and no warnings on standard error; errors are shown.")
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 
@@ -24,6 +25,19 @@ def note(text: str) -> None:
     """Print a line on standard error."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
+
+
+def write_csv(path: Path, text: str) -> None:
+    """Write a table to a file, or to standard output where the path is ``-``. Raises OSError."""
+    from cnet.files import atomic_path
+
+    if str(path) == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    with atomic_path(path) as draft:
+        draft.write_text(text, newline="")
+    note(f"wrote {path}")
 
 
 def columns(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

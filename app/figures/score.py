@@ -62,7 +62,7 @@ class Score:
         def of(result: Point | BaselineResult) -> float | None:
             return None if result.metric is None else result.metric.value
 
-        heading = name.replace("_", " ").capitalize() if len(name) > 4 else name.upper()
+        heading = formatting.metric_heading(name)
         if unit == "percent":
             return cls(f"{heading} (%)", of, of, formatting.percent, higher_is_better, in_percent=True)
         text = f"{{:.4g}} {unit}".rstrip().format

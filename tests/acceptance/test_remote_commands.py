@@ -91,7 +91,7 @@ def test_logs_can_be_followed_to_the_end(cnet: Cnet, job: str) -> None:
 
 def test_metrics_are_shown_explained_and_written(cnet: Cnet, job: str) -> None:
     """With units and meanings; by layer; as CSV and JSON."""
-    shown, layers, table = cnet("metrics", job), cnet("metrics", job, "--layers"), cnet("metrics", job, "--csv")
+    shown, layers, table = cnet("metrics", job), cnet("metrics", job, "--layers"), cnet("metrics", job, "--csv", "-")
 
     assert "Compression ratio: `npz_bytes` of the baseline" in shown
     assert "body.weight" in layers
@@ -116,6 +116,9 @@ def test_jobs_and_bundles_are_compared(cnet: Cnet, job: str, tmp_path: Path) -> 
     assert next(row for row in found if row["name"] == "b.npz")["bytes_total"] == bundle.stat().st_size
     assert (tmp_path / "plot.svg").read_text().startswith("<?xml")
     assert len((tmp_path / "points.csv").read_text().splitlines()) == 3
+    assert cnet("compare", job, "--csv", "-").splitlines() == (tmp_path / "points.csv").read_text().splitlines()
+    cnet("metrics", job, "--csv", tmp_path / "metrics.csv")
+    assert (tmp_path / "metrics.csv").read_text().splitlines() == cnet("metrics", job, "--csv", "-").splitlines()
     assert ">" in cnet("compare", job)
 
 

@@ -7,10 +7,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import torch
 from playwright.sync_api import Page, expect
 
 from cnet.client import Client
+from cnet.training.programs import export_program
 from tests.acceptance.service import Up
+from tests.small_program import small_network
 
 ENDLESS = {
     "name": "Long training",
@@ -47,6 +50,22 @@ def test_a_job_is_cloned(service: Up, done: dict[str, Any], page: Page) -> None:
     expect(page.get_by_label("Name", exact=True)).to_have_value(done["name"])
     expect(page.get_by_label("As Digits, two sparsities")).to_be_checked()
     expect(page.locator("#preview")).to_contain_text("Points2")
+
+
+def test_the_task_is_asked_for_where_a_program_is_chosen(
+    service: Up, client: Client, page: Page, tmp_path: Path
+) -> None:
+    """A built-in network classifies, so that there is nothing to choose."""
+    export_program(small_network(), torch.rand(4, 1, 8, 8), tmp_path / "net.pt2")
+    program = client.upload_program(tmp_path / "net.pt2")["id"]
+    page.goto(f"{service.url}/new")
+    task = page.get_by_label("What the program does")
+
+    expect(task).to_be_hidden()
+    page.get_by_label("Network", exact=True).select_option("lenet5")
+    expect(task).to_be_hidden()
+    page.get_by_label("Network", exact=True).select_option(program)
+    expect(task).to_be_visible()
 
 
 def test_a_job_is_deleted(service: Up, client: Client, checkpoint_id: str, page: Page) -> None:

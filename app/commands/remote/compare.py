@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from app.commands.option_groups import with_groups
-from app.commands.options import ON_A_SERVER, Json
+from app.commands.options import ON_A_SERVER, Csv, Json
 from app.commands.paths import check_output
 from app.commands.server_options import ServerOptions
-from app.console.output import columns, emit_json, emit_line, note
+from app.console.output import columns, emit_json, emit_line, note, write_csv
 
 if TYPE_CHECKING:
     from app.figures.size_accuracy import Series
@@ -31,7 +32,7 @@ def compare(
     all_points: Annotated[
         bool, typer.Option("--all", help="Show all points, not those alone that no other one beats.")
     ] = False,
-    csv: Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write all points as CSV.")] = None,
+    csv: Csv = None,
     svg: Annotated[
         Path | None, typer.Option("--svg", metavar="FILE", help="Write the plot of size against accuracy.")
     ] = None,
@@ -43,14 +44,16 @@ def compare(
     `>` marks the points that their jobs selected.
     """
     for path in (csv, svg):
-        if path is not None:
+        if path is not None and str(path) != "-":
             check_output(path, *(Path(each) for each in subjects if Path(each).is_file()))
     series = _series(subjects, server)
     rows = _rows(series)
     if csv is not None:
-        _write_csv(csv, rows)
+        write_csv(csv, _csv(rows))
     if svg is not None:
         _write_plot(svg, series)
+    if str(csv) == "-":
+        return
     shown = rows if all_points else [row for row in rows if row["best"]]
     if json:
         emit_json({"data": shown})
@@ -143,16 +146,14 @@ def _table(rows: list[dict[str, Any]], series: list[Series]) -> tuple[tuple[str,
     ]
 
 
-def _write_csv(path: Path, rows: list[dict[str, Any]]) -> None:
+def _csv(rows: list[dict[str, Any]]) -> str:
     import csv
 
-    from cnet.files import atomic_path
-
-    with atomic_path(path) as draft, draft.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]) if rows else ["name"])
-        writer.writeheader()
-        writer.writerows(rows)
-    note(f"wrote {path}: {len(rows)} points")
+    text = StringIO(newline="")
+    writer = csv.DictWriter(text, list(rows[0]) if rows else ["name"])
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def _write_plot(path: Path, series: list[Series]) -> None:

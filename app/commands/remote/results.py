@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from app.commands.option_groups import with_groups
-from app.commands.options import ON_A_SERVER, Json, Quiet
+from app.commands.options import ON_A_SERVER, Csv, Json, Quiet
 from app.commands.paths import check_output
 from app.commands.remote.jobs import JobId
 from app.commands.server_options import ServerOptions
-from app.console.output import columns, emit_json, emit_line
+from app.console.output import columns, emit_json, emit_line, write_csv
 
 if TYPE_CHECKING:
     from cnet.results.points import Point
@@ -92,7 +91,7 @@ def metrics(
     *,
     point: PointIndex = None,
     layers: Annotated[bool, typer.Option("--layers", help="Show a row for each tensor of the point.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Print a row for each point of the job as CSV.")] = False,
+    csv: Csv = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what each number means, with its unit; needs no job.")
     ] = False,
@@ -106,8 +105,8 @@ def metrics(
     if job is None:
         raise typer.BadParameter("no job is named. Name one, or ask for --explain.", param_hint="JOB")
     with server.client() as client:
-        if csv:
-            sys.stdout.write(client.metrics_csv(job))
+        if csv is not None:
+            write_csv(csv, client.metrics_csv(job))
             return
         found = client.metrics(job)
     if json:

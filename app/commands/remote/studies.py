@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json as json_module
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from app.commands.jobspec import SpecOptions, described
+from app.commands.jobspec import Naming, SpecOptions
 from app.commands.option_groups import with_groups
-from app.commands.options import ON_A_SERVER, JobLabels, Json, Name, Owner, Quiet, WeightsKey
+from app.commands.options import ON_A_SERVER, Csv, Json, Owner, Quiet, WeightsKey
 from app.commands.parts_help import CommandWithParts
 from app.commands.server_options import ServerOptions
 from app.console.follow import exit_code
-from app.console.output import columns, emit_json, emit_line, note
+from app.console.output import columns, emit_json, emit_line, note, write_csv
 
 if TYPE_CHECKING:
     from cnet.client import Client, Study
@@ -50,8 +48,7 @@ def submit(
     ],
     options: SpecOptions,
     weights_key: WeightsKey = None,
-    name: Name = None,
-    label: JobLabels = None,
+    naming: Naming,
     follow_it: Annotated[bool, typer.Option("--wait", help="Wait until all jobs have ended.")] = False,
     server: ServerOptions,
     json: Json = False,
@@ -61,7 +58,7 @@ def submit(
     from app.commands.remote.uploads import with_uploads
 
     axes = dict(_axis(text) for text in grid)
-    document = described(options.document(checkpoint), name, label)
+    document = naming.added_to(options.document(checkpoint))
     with server.client() as client:
         study = client.submit_study(with_uploads(client, document, checkpoint, weights_key, quiet=quiet), axes)
         if follow_it:
@@ -160,27 +157,19 @@ def _wait(client: Client, study_id: str, timeout: float | None, *, json: bool, q
 def results(
     study: StudyId,
     *,
-    csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Where to write the CSV; - prints it.")
-    ] = None,
+    csv: Csv = None,
     server: ServerOptions,
     json: Json = False,
 ) -> None:
     """Show the points of all jobs of a study; `cnet compare` shows the best of them."""
-    from cnet.files import atomic_path
-
     with server.client() as client:
-        found = client.study_results(study) if csv is None else None
-        text = client.study_csv(study) if csv is not None else ""
-    if found is None and str(csv) == "-":
-        sys.stdout.write(text)
-    elif found is None and csv is not None:
-        with atomic_path(csv) as draft:
-            draft.write_text(text, newline="")
-        note(f"wrote {csv}")
-    elif json:
+        if csv is not None:
+            write_csv(csv, client.study_csv(study))
+            return
+        found = client.study_results(study)
+    if json:
         emit_json(found)
-    elif found is not None:
+    else:
         for member in found.members:
             emit_line(f"{member.job} {member.label}: {member.status}, {len(member.points)} points")
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.commands.files.program_files import program_or_checkpoint
-from app.commands.jobspec import SpecOptions, described
+from app.commands.jobspec import Naming, SpecOptions
 from app.commands.option_groups import with_groups
-from app.commands.options import ON_A_SERVER, JobLabels, Json, Name, Quiet, WeightsKey
+from app.commands.options import ON_A_SERVER, Json, Quiet, WeightsKey
 from app.commands.parts_help import CommandWithParts
 from app.commands.server_options import ServerOptions
 from app.console.follow import exit_code, follow, print_outcome
@@ -39,8 +39,7 @@ def submit(
     follow_it: Annotated[
         bool, typer.Option("--wait", help="Wait for the end of the job and show its progress.")
     ] = False,
-    name: Name = None,
-    label: JobLabels = None,
+    naming: Naming,
     clone: Annotated[
         str | None, typer.Option("--clone", metavar="JOB", help="Begin with the specification of this job.")
     ] = None,
@@ -54,7 +53,7 @@ def submit(
     checkpoint, program = program_or_checkpoint(checkpoint, options.program)
     with server.client() as client:
         base = client.job(clone).spec if clone else None
-        document = described(replace(options, program=program).document(checkpoint, base), name, label)
+        document = naming.added_to(replace(options, program=program).document(checkpoint, base))
         spec = with_uploads(client, document, checkpoint, weights_key, quiet=quiet)
         if not follow_it and not quiet:  # the log of the job has the same warnings
             for warning in client.validate(spec).warnings:

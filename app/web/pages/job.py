@@ -51,7 +51,9 @@ def show(
 ) -> Response:
     """The whole page."""
     job = service.get(backend, job_id, visitor.owner_filter)
-    return render(request, "job.html", **_running(backend, job), **_points(backend, job, visitor.owner_filter, point))
+    deliveries = backend.deliveries.of_job(job.id) if job.spec.get("webhook") else []
+    points = _points(backend, job, visitor.owner_filter, point)
+    return render(request, "job.html", deliveries=deliveries, **_running(backend, job), **points)
 
 
 @router.get("/progress")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer
 
-from app.commands.jobspec import SpecOptions, described
+from app.commands.jobspec import Naming, SpecOptions
 
 
 def test_options_alone_make_a_specification() -> None:
@@ -163,10 +163,10 @@ def test_a_job_gets_a_name_and_labels() -> None:
     """Beside the labels of the specification; a value may have colons, a key without a value is refused."""
     document = {"name": "old", "labels": {"team": "audio"}}
 
-    assert described(document, None, None) is document
-    assert described(document, "new", ["team:vision", "url:http://x"]) == {
+    assert Naming().added_to(document) is document
+    assert Naming("new", ["team:vision", "url:http://x"]).added_to(document) == {
         "name": "new",
         "labels": {"team": "vision", "url": "http://x"},
     }
     with pytest.raises(typer.BadParameter, match="'team' is not of the form KEY:VALUE"):
-        described(document, None, ["team"])
+        Naming(label=["team"]).added_to(document)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from app.core.states import Status
-from tests.api_bench import Bench, add_job, claim, finish, lenet
+from cnet.results.baseline import TaskScore
+from tests.api_bench import Bench, add_baseline, add_job, add_point, claim, finish, lenet
 from tests.html_page import HtmlPage
 from tests.unit.app.web.test_pages import finished_job, page_of
 
@@ -31,6 +32,35 @@ def test_jobs_are_listed_with_their_results(bench: Bench) -> None:
     assert text.index("waiting") < text.index("first in the queue") < text.index("done")
     assert "97.50 %" in text
     assert "1 before it" in text
+
+
+def test_the_page_of_a_job_shows_its_webhook(bench: Bench) -> None:
+    """Before the end there is no message; then its state, attempts and receiver. Other jobs have no such section."""
+    spec = {"checkpoint": lenet(bench), "webhook": {"url": "https://hooks.example.org/cnet"}}
+    job = bench.client.post("/v1/jobs", json=spec).json()["id"]
+
+    waiting = page_of(bench, f"/jobs/{job}")
+    bench.client.post(f"/v1/jobs/{job}/cancel")
+    ended = page_of(bench, f"/jobs/{job}")
+
+    assert "once the job has ended" in waiting.text
+    assert "job.cancelled to hooks.example.org" in " ".join(ended.text.split())
+    assert "pending" in ended.text
+    assert "deliveries-title" not in page_of(bench, f"/jobs/{finished_job(bench)}").ids
+
+
+def test_a_metric_is_named_once(bench: Bench) -> None:
+    """In the summary its name is the heading, so that it does not stand before each value."""
+    metric = TaskScore("mse", "", 0.0036, None, higher_is_better=False)
+    job = claim(bench, add_job(bench))
+    add_baseline(bench, job, accuracy=None, metric=metric)
+    add_point(bench, job, 0, accuracy=None, metric=metric)
+    finish(bench, job, selected=0)
+
+    text = " ".join(page_of(bench, f"/jobs/{job.id}").text.split())
+
+    assert "MSE0.0036 → 0.0036" in text
+    assert "Mse" not in text
 
 
 def test_the_list_is_filtered(bench: Bench) -> None:
