@@ -68,6 +68,15 @@ def read_dataset_file(path: str | Path, limits: Limits = DEFAULT_LIMITS) -> Uplo
     return UploadedDataset(contents.dataset, file_format.name, warnings, contents.layout, contents.class_names)
 
 
+def has_known_format(path: Path) -> bool:
+    """Whether a file is of a format that is installed here, be it damaged or not. Raises OSError."""
+    try:
+        file = DatasetFile.open_dataset(path, DEFAULT_LIMITS)
+        return any(DATASET_FORMATS.create(name).recognizes(file) for name in DATASET_FORMATS.names())
+    except (CheckpointError, DatasetError):
+        return False
+
+
 def _recognize(file: DatasetFile) -> DatasetFormat:
     """The format of a file. Raises DatasetError (``missing_arrays`` for an archive, otherwise ``corrupt``)."""
     for name in DATASET_FORMATS.names():

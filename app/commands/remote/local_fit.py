@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from cnet.training.tasks.program_architecture import ProgramArchitecture
 
 _LARGEST_DATA = 2**30  # bytes of a data set that is read here, all of it in memory
+_LEFT_TO_SERVER = ("too_large", "unavailable", "program_version", "program_operator")
+"""Codes of errors that another installation may not have: its limits, packages and release differ."""
 
 
 def check_fit(client: Client, document: Mapping[str, Any], files: Mapping[str, Path], weights_key: str | None) -> None:
-    """Check a checkpoint's file, a program's file and a data set against each other, where two of them are at hand.
+    """Check a checkpoint's file, a program and a data set against each other, where two of them are at hand.
+
+    A program or data set that the server has is asked for there.
 
     Args:
         client: of the server, which is asked for the shapes of a data set that it has.
@@ -31,12 +35,15 @@ def check_fit(client: Client, document: Mapping[str, Any], files: Mapping[str, P
 
     Raises:
         ArchitectureMismatchError: checkpoint and network do not fit.
-        DatasetError: the network does not take the inputs of a data set, or has other targets or fewer classes.
-        ProgramError: the program cannot be trained or calibrated.
+        DatasetError: a data set cannot be read, the network does not take its inputs, or has other targets or fewer
+            classes.
+        ProgramError: the program cannot be read, trained or calibrated.
         SpecError: the output that the job names does not exist, or the images are too small for the architecture.
     """
     tensors = _tensors_of(files["checkpoint"], weights_key) if "checkpoint" in files else None
-    if "program" in files:
+    named = document.get("architecture")
+    named_program = named.get("program") if isinstance(named, dict) else None
+    if named_program is not None:
         _check_program(client, document, files, tensors)
         return
     architecture = _built_in(document.get("architecture"))
@@ -72,10 +79,11 @@ def _check_program(
     from cnet.models.programs import TensorType, match_names
     from cnet.training.tasks.program_fit import check_calibration, check_dataset
 
-    program, choice = _manifest_of(files["program"]), _choice_of(document["architecture"])
+    choice = _choice_of(document["architecture"])
+    program = _manifest_of(client, files.get("program"), document["architecture"]["program"])
     if program is None:
         return
-    if tensors is not None:
+    if tensors is not None and "program" in files:
         match_names({row.name: TensorType(row.dtype, row.shape) for row in program.tensors}, tensors)
     if choice is None:
         return
@@ -89,13 +97,42 @@ def _check_program(
         check_calibration(program, choice, inputs)
 
 
-def _manifest_of(path: Path) -> ProgramManifest | None:
+def _manifest_of(client: Client, path: Path | None, name: Any) -> ProgramManifest | None:
+    """The description of a program: of a file here, or of the one that the server has by its id, without tensors."""
     from cnet.models.programs import ProgramManifest, read_program
 
+    if path is None:
+        return _described(client.program(name)) if str(name).startswith("prog_") else None
     try:
         return ProgramManifest.of(read_program(path))
-    except CnetError:
-        return None
+    except CnetError as error:
+        if error.code in _LEFT_TO_SERVER:
+            return None
+        raise
+
+
+def _described(shown: Mapping[str, Any]) -> ProgramManifest:
+    """The manifest of a program that a server shows, as far as it does: without tensors and ranges of sizes."""
+    from cnet.models.programs import ProgramInput, ProgramManifest, ProgramOutput
+
+    rows = {
+        name: [{key: row[key] for key in ("name", "shape", "dtype")} for row in shown[name]]
+        for name in ("inputs", "outputs")
+    }
+    reasons = [row["detail"] for row in shown["warnings"] if row["code"] == "not_trainable"]
+    return ProgramManifest(
+        inputs=tuple(ProgramInput(value=f"x{index}", **row) for index, row in enumerate(rows["inputs"])),
+        outputs=tuple(ProgramOutput(**row) for row in rows["outputs"]),
+        ranges={},
+        tensors=(),
+        parameters=shown["parameters"],
+        untrainable=None if shown["trainable"] else next(iter(reasons), "the server says so"),
+        train_graph=shown["train_graph"],
+        tied=(),
+        operators=(),
+        torch_version=shown["torch_version"],
+        warnings=(),
+    )
 
 
 def _choice_of(architecture: Any) -> ProgramArchitecture | None:
@@ -125,6 +162,7 @@ def _facts_of(client: Client, name: Any, file: Path | None) -> DatasetFacts | No
     """What is known of a data set: a file here, one of the server by its id, a built-in one; None where nothing is."""
     from cnet.data import DATASETS
     from cnet.data.dataset_facts import DatasetFacts
+    from cnet.data.dataset_reader import has_known_format
 
     if file is None and isinstance(name, str):
         if name.startswith("ds_"):
@@ -134,5 +172,9 @@ def _facts_of(client: Client, name: Any, file: Path | None) -> DatasetFacts | No
         return None
     try:
         return DatasetFacts.of_file(file)
-    except (CnetError, ImportError):
+    except ImportError:
         return None
+    except CnetError as error:
+        if error.code in _LEFT_TO_SERVER or not has_known_format(file):
+            return None
+        raise

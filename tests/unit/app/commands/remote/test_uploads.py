@@ -14,7 +14,7 @@ import typer
 
 from app.commands.remote.uploads import with_uploads
 from cnet.client import ApiError, Client
-from cnet.errors import ArchitectureMismatchError, CnetError, DatasetError
+from cnet.errors import ArchitectureMismatchError, CnetError, DatasetError, ProgramError
 from cnet.formats import write_checkpoint
 from tests.api_bench import Bench, architecture_weights, small_dataset, small_weights, start
 from tests.small_program import small_program
@@ -271,20 +271,48 @@ def test_what_this_installation_does_not_know_is_left_to_the_server(
     ],
     ids=["shape", "classes", "none", "values"],
 )
-@pytest.mark.parametrize("uploaded", [False, True])
-def test_a_data_set_that_does_not_fit_a_program_is_told_before_the_program_is_uploaded(
-    arrays: dict[str, Any], said: str, uploaded: bool, client: Client, bench: Bench, asked: list[str], tmp_path: Path
+@pytest.mark.parametrize("uploaded", [None, "dataset", "program"])
+def test_a_data_set_that_does_not_fit_a_program_is_told_before_anything_is_uploaded(
+    arrays: dict[str, Any],
+    said: str,
+    uploaded: str | None,
+    client: Client,
+    bench: Bench,
+    asked: list[str],
+    tmp_path: Path,
 ) -> None:
-    """Its shapes, labels and targets are read here, or the server tells them."""
+    """Its shapes, labels and targets are read here, or the server tells them, as it does what a program takes."""
     program, dataset = tmp_path / "net.pt2", tmp_path / "data.npz"
     program.write_bytes(small_program())
     np.savez(dataset, **arrays)
-    name = bench.client.post("/v1/datasets", content=dataset.read_bytes()).json()["id"] if uploaded else str(dataset)
+    names = {"program": str(program), "dataset": str(dataset)}
+    if uploaded is not None:
+        content = Path(names[uploaded]).read_bytes()
+        names[uploaded] = bench.client.post(f"/v1/{uploaded}s", content=content).json()["id"]
 
     with pytest.raises(CnetError, match=said):
-        with_uploads(client, {"architecture": {"program": str(program)}, "dataset": name}, None)
+        with_uploads(client, {"architecture": {"program": names["program"]}, "dataset": names["dataset"]}, None)
 
-    assert {path.rpartition("/")[2] for path in asked} <= {"jobs:validate", name}
+    assert {path.rpartition("/")[2] for path in asked} <= {"jobs:validate", *names.values()}
+
+
+def test_a_file_without_inputs_is_told_before_the_program_is_uploaded(
+    client: Client, asked: list[str], tmp_path: Path
+) -> None:
+    """So is a program that is none."""
+    program, dataset = tmp_path / "net.pt2", tmp_path / "data.npz"
+    program.write_bytes(small_program())
+    np.savez(dataset, z=np.zeros((20, 3), np.float32), y=np.arange(20) % 2)
+    document = {"architecture": {"program": str(program)}, "dataset": str(dataset)}
+
+    with pytest.raises(DatasetError, match="none of them holds inputs"):
+        with_uploads(client, document, None)
+    np.savez(dataset, x=np.zeros((20, 1, 8, 8), np.float32), y=np.arange(20) % 2)
+    program.write_bytes(b"PK, but no archive")
+    with pytest.raises(ProgramError):
+        with_uploads(client, document, None)
+
+    assert set(asked) == {"/v1/jobs:validate"}
 
 
 def test_calibration_inputs_that_a_program_does_not_take_are_told_before_anything_is_uploaded(
