@@ -20,6 +20,6 @@ while [ "$STATUS" = queued ] || [ "$STATUS" = running ] || [ "$STATUS" = cancell
 done
 [ "$STATUS" = succeeded ]
 
-curl -sS --fail-with-body "$SERVER/v1/jobs/$JOB/bundle" -o model.cnet.npz
-curl -sS --fail-with-body "$SERVER/v1/jobs/$JOB/model?format=pt" -o model.pt
+curl -sS --fail "$SERVER/v1/jobs/$JOB/bundle" -o model.cnet.npz
+curl -sS --fail "$SERVER/v1/jobs/$JOB/model?format=pt" -o model.pt
 ls -l model.cnet.npz model.pt

@@ -39,6 +39,11 @@ _DEEPEST = 8
 Schema = Mapping[str, Any]
 
 
+_FILE = "application/octet-stream"
+_DOWNLOADS = {"bundle": "model.npz", "model": "model.safetensors", "content": "model.safetensors"}
+"""Names of downloads by the last part of their path."""
+
+
 def add_examples(document: dict[str, Any]) -> dict[str, Any]:
     """The document with an example of every route: in its description a command, and bodies and answers as JSON."""
     schemas = document["components"]["schemas"]
@@ -135,7 +140,8 @@ def _complete(content: dict[str, Any], schemas: Schema) -> None:
 
 def _curl(method: str, path: str, operation: Schema, bodies: Schema) -> str:
     """The operation as a command. The server and the key are variables of the shell, as for the command ``cnet``."""
-    words = ["curl"] if method == "get" else ["curl", "-I"] if method == "head" else ["curl", "-X", method.upper()]
+    words = ["curl", *_refusal(path, operation)]
+    words += [] if method == "get" else ["-I"] if method == "head" else ["-X", method.upper()]
     if operation.get("security"):
         words.append('-H "Authorization: Bearer $CNET_API_KEY"')
     query = []
@@ -151,6 +157,14 @@ def _curl(method: str, path: str, operation: Schema, bodies: Schema) -> str:
     words += _body(bodies)
     target = f"{path}?{urlencode(query)}" if query else path
     return " ".join([*words, f'"$CNET_SERVER{target}"'])
+
+
+def _refusal(path: str, operation: Schema) -> list[str]:
+    """The options that let the command fail where the server refuses; a file that is downloaded is then not written."""
+    answers = (answer.get("content", {}) for status, answer in operation["responses"].items() if status == "200")
+    if any(_FILE in content for content in answers):
+        return ["--fail", "-o", _DOWNLOADS.get(path.rpartition("/")[2], "file")]
+    return ["--fail-with-body"]
 
 
 def _body(bodies: Schema) -> list[str]:

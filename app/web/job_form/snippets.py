@@ -33,7 +33,8 @@ def snippets(document: Mapping[str, Any], grid: Mapping[str, Any], server: str, 
 
 def _curl(text: str, url: str, *, with_key: bool) -> str:
     key = '  -H "Authorization: Bearer $CNET_API_KEY" \\\n' if with_key else ""
-    return f"curl {shlex.quote(url)} \\\n{key}  -H 'Content-Type: application/json' \\\n  --data {shlex.quote(text)}"
+    data = f"  -H 'Content-Type: application/json' \\\n  --data {shlex.quote(text)}"
+    return f"curl --fail-with-body {shlex.quote(url)} \\\n{key}{data}"
 
 
 def _command(text: str, server: str) -> str:

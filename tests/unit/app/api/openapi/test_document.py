@@ -114,6 +114,8 @@ def test_every_route_has_an_example(name: str) -> None:
     assert command
     words = shlex.split(command[1])
     assert words[0] == "curl"
+    downloads = "application/octet-stream" in operation["responses"].get("200", {}).get("content", {})
+    assert words[1:3] == ["--fail", "-o"] if downloads else words[1] == "--fail-with-body"
     assert words[-1].startswith("$CNET_SERVER/")
     assert "{" not in words[-1]
     assert (words[words.index("-X") + 1] if "-X" in words else "GET") in (method.upper(), "GET")

@@ -21,7 +21,7 @@ def test_each_text_holds_the_same_job(with_key: bool) -> None:
 
     assert json.loads(texts["JSON"]) == SPEC
     words = shlex.split(texts["curl"])
-    assert words[:2] == ["curl", f"{SERVER}/v1/jobs"]
+    assert words[:3] == ["curl", "--fail-with-body", f"{SERVER}/v1/jobs"]
     assert json.loads(words[words.index("--data") + 1]) == SPEC
     assert ("Authorization: Bearer $CNET_API_KEY" in words) is with_key
     lines = texts["Command line"].splitlines()
@@ -38,5 +38,5 @@ def test_a_study_is_sent_with_its_grid() -> None:
 
     words = shlex.split(snippets(SPEC, grid, SERVER, with_key=False)["curl"])
 
-    assert words[1] == f"{SERVER}/v1/studies"
+    assert words[2] == f"{SERVER}/v1/studies"
     assert json.loads(words[words.index("--data") + 1]) == {"spec": SPEC, "grid": grid}
