@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -131,6 +132,11 @@ def exported_job(
     """
     from cnet.training.programs import export_program, fitting_examples
 
+    if isinstance(module, str | os.PathLike):
+        raise SpecError(
+            f"module: it is the path {os.fspath(module)}, not a torch.nn.Module. Load the weights into their module and"
+            f" give that, or compress the file with the command `cnet compress {os.fspath(module)}`."
+        )
     taken = sorted({"architecture", "checkpoint", "dataset"} & set(spec))
     if taken:
         raise SpecError(f"spec: it names {', '.join(taken)}, which the arguments give. Leave that out of the spec.")

@@ -44,6 +44,12 @@ def test_what_cannot_be_done_leaves_the_module_as_it_was() -> None:
     assert all(torch.equal(a, b) for a, b in zip(module.parameters(), small_network().parameters(), strict=True))
 
 
+def test_a_path_is_not_a_module() -> None:
+    """The message says how a file is compressed."""
+    with pytest.raises(SpecError, match=r"cnet compress model\.pth"):
+        cnet.compress("model.pth", "model.npz")  # type: ignore[arg-type] # the mistake that is made
+
+
 def _series_network() -> nn.Module:
     return nn.Sequential(nn.Conv1d(2, 8, 5, 2), nn.ReLU(), nn.AdaptiveAvgPool1d(2), nn.Flatten(), nn.Linear(16, 3))
 
