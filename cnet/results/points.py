@@ -208,7 +208,7 @@ class Point:
         metadata=_point(
             "network",
             "percent",
-            "Samples of the test split whose label is among the five most likely classes.",
+            "Samples of the test split whose class label is among the five most likely classes.",
             lambda m: test_score(m.network.scores, "top5"),
             noted="measured",
         ),
