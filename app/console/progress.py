@@ -19,10 +19,13 @@ from cnet.results.baseline import score_text
 from cnet.results.points import BaselineResult, Point
 
 _SHORT_PHASES = frozenset({"load", "prune", "quantize", "encode", "evaluate", "publish"})
-"""Short phases, which get no line of their own in a file."""
+"""Short phases, which get a line of their own in a file only after a while without any."""
 
 _SECONDS_BETWEEN_LINES = 10.0
-"""Time between two lines about epochs in a file; the last epoch of a training always gets one."""
+"""Time between two lines about progress in a file; the last epoch of a training always gets one."""
+
+_SECONDS_WITHIN_EPOCHS = 20.0
+"""Time after the last line at which progress within an epoch, or within a phase without epochs, gets one."""
 
 
 class ProgressBar:
@@ -41,6 +44,7 @@ class ProgressBar:
         self._clock = clock
         self._left = TimeLeft(clock)
         self._began = self._line_at = clock()
+        self._phase = title
         self._progress = Progress(
             TextColumn("{task.description:<44}"),
             BarColumn(bar_width=24),
@@ -63,25 +67,26 @@ class ProgressBar:
 
     def phase(self, name: str) -> None:
         """Show the name of the phase."""
+        self._phase = name
         self._progress.update(self._task, description=name)
-        if not self._live and name not in _SHORT_PHASES:
+        if not self._live and (name not in _SHORT_PHASES or self._is_silent()):
+            self._line_at = self._clock()
             self.print_line(f"{name} ...")
 
     def progress(self, fraction: float) -> None:
         """Move the bar to ``fraction``, 0 to 1."""
         self._left.update(fraction)
         self._progress.update(self._task, completed=fraction, left=self._left.text)
+        if not self._live and self._clock() - self._line_at >= _SECONDS_WITHIN_EPOCHS:
+            self._print_progress(self._phase)
 
     def metric(self, values: dict[str, Any]) -> None:
         """Show the epoch and its loss and score: beside the bar, or now and then as a line."""
         if "phase" not in values:
             return
         self._progress.update(self._task, description=f"{values['phase']}{_epoch(values)}{_scores(values)}")
-        now, last = self._clock(), values.get("epoch") == values.get("epochs")
-        if not self._live and (last or now - self._line_at >= _SECONDS_BETWEEN_LINES):
-            self._line_at = now
-            parts = [f"{values['phase']}{_epoch(values)}{_scores(values)}", f"{self._left.fraction:.0%} done"]
-            self.print_line(", ".join(filter(None, [*parts, self._left.text])))
+        if not self._live and (values.get("epoch") == values.get("epochs") or self._is_silent()):
+            self._print_progress(f"{values['phase']}{_epoch(values)}{_scores(values)}")
 
     def log(self, message: str) -> None:
         """Print a line above the bar."""
@@ -107,6 +112,14 @@ class ProgressBar:
             f"point {point.index}: sparsity {point.sparsity:.4f}, clusters {point.clusters or '-'}:"
             f" {point.ratio:.2f} times smaller{score_text(point)}, after {duration(self._clock() - self._began)}"
         )
+
+    def _is_silent(self) -> bool:
+        """Whether no line about progress was printed for a while."""
+        return self._clock() - self._line_at >= _SECONDS_BETWEEN_LINES
+
+    def _print_progress(self, text: str) -> None:
+        self._line_at = self._clock()
+        self.print_line(", ".join(filter(None, [text, f"{self._left.fraction:.0%} done", self._left.text])))
 
     def print_line(self, text: str) -> None:
         """Print a line above the bar."""

@@ -37,6 +37,22 @@ def test_epochs_get_a_line_now_and_then_with_the_time_left(capsys: pytest.Captur
     assert len(lines) == 8
 
 
+def test_long_work_without_epochs_is_not_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    """In phases that are usually short too: a line in twenty seconds of progress, or when a new phase begins."""
+    now = [0.0]
+    with ProgressBar("load", clock=lambda: now[0]) as bar:
+        bar.phase("quantize")
+        for second in range(1, 42):
+            now[0] = second
+            bar.progress(second / 80)
+        now[0] = 51.0
+        bar.phase("encode")
+
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(",")[0] for line in lines] == ["quantize", "quantize", "encode ..."]
+    assert "25% done" in lines[0]
+
+
 def test_a_quiet_bar_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     """Not even what is logged."""
     with ProgressBar("training", quiet=True) as bar:
