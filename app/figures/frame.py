@@ -37,7 +37,7 @@ def frame(area: Area, x: Axis, y: Axis) -> Element:
         element(
             "text", x.name, class_="axis", x=(area.left + area.right) / 2, y=area.bottom + 44, text_anchor="middle"
         ),
-        element("text", y.name, class_="axis", x=4, y=area.top - 14),
+        element("text", y.name, class_="axis upwards", x=4, y=area.top - 14),
     )
     return element("g", *rows, *columns, *names, class_="frame", aria_hidden="true")
 

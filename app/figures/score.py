@@ -30,6 +30,11 @@ class Score:
     higher_is_better: bool = True
     in_percent: bool = False
 
+    @property
+    def quantity(self) -> str:
+        """What it is, without its unit."""
+        return self.name.partition(" (")[0]
+
     def difference(self, value: float) -> str:
         """A difference of two values with its unit, such as ``0.83 percentage points``."""
         return f"{abs(value):.2f} percentage points" if self.in_percent else self.text(abs(value))

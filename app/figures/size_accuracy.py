@@ -164,7 +164,7 @@ def describe_point(point: Point, score: Score) -> str:
     value = score.of_point(point)
     parts = [formatting.size(point.bytes.total), f"{formatting.times(point.ratio)} smaller"]
     if value is not None:
-        parts.append(f"{score.name.partition(' (')[0].lower()} {score.text(value)}")
+        parts.append(f"{score.quantity.lower()} {score.text(value)}")
     parts.append(f"sparsity {formatting.share(point.sparsity)}")
     if point.clusters is not None:
         parts.append(f"{point.clusters} clusters")

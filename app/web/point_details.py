@@ -36,7 +36,7 @@ class PointDetails:
 
     Attributes:
         point: the point.
-        drop: by how much its score is below the original's, in its own unit; None where it has none.
+        drop: by how much its score is worse than the original's, in its own unit; None where it has none.
         parts: the bar with the bytes by part.
         part_rows: name, description and size of each part.
         layers: the compressible tensors.
@@ -76,7 +76,8 @@ def _drop(point: Point, baseline: BaselineResult | None) -> float | None:
     if baseline is None:
         return None
     if point.metric is not None and baseline.metric is not None:
-        return baseline.metric.value - point.metric.value
+        lost = baseline.metric.value - point.metric.value
+        return lost if point.metric.higher_is_better else -lost
     if point.accuracy is not None and baseline.accuracy is not None:
         return baseline.accuracy - point.accuracy
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -48,5 +49,6 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= formatting.FILTERS
+    made.tests["coded"] = lambda text: re.match(r"[a-z]+(?:_[a-z]+)+: ", text) is not None
     made.tests["contains"] = lambda values, value: value in values
     return made

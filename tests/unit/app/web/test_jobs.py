@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from app.core.states import Status
 from cnet.results.baseline import TaskScore
@@ -54,12 +55,13 @@ def test_a_metric_is_named_once(bench: Bench) -> None:
     metric = TaskScore("mse", "", 0.0036, None, higher_is_better=False)
     job = claim(bench, add_job(bench))
     add_baseline(bench, job, accuracy=None, metric=metric)
-    add_point(bench, job, 0, accuracy=None, metric=metric)
+    add_point(bench, job, 0, accuracy=None, metric=replace(metric, value=0.0136))
     finish(bench, job, selected=0)
 
     text = " ".join(page_of(bench, f"/jobs/{job.id}").text.split())
 
-    assert "MSE0.0036 → 0.0036" in text
+    assert "MSE0.0036 → 0.0136" in text
+    assert "MSE: 0.0136, 0.01 worse than the original" in text
     assert "Mse" not in text
 
 

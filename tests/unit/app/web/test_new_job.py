@@ -47,7 +47,7 @@ def test_the_preview_estimates_the_job(bench: Bench) -> None:
 
     assert "Estimate" in text
     assert "12 of 15" in text
-    assert "accuracy_unknown" in text
+    assert "Accuracy unknown" in text
     assert '"quality": "safe"' in text
 
 
@@ -60,6 +60,15 @@ def test_the_preview_says_what_is_wrong(bench: Bench) -> None:
     assert any(link.startswith("#field-quantize.clusters") for link in page.attributes("a", "href"))
     assert '"many"' in html.unescape(page.text)
     assert "Choose or upload" in preview(bench, preset="safe")
+
+
+def test_warnings_are_shown_with_their_codes_as_words(bench: Bench) -> None:
+    """As on the page of a job."""
+    form = {"architecture": "lenet300_100", "dataset": "digits", "preset": "drop", "max_drop": "0.5"}
+
+    text = preview(bench, **form)
+
+    assert "Small validation: the target allows a loss of 0.5 percentage points" in " ".join(text.split())
 
 
 def test_a_job_is_submitted(bench: Bench) -> None:
