@@ -11,7 +11,8 @@ from cnet.results.metrics import DeclaredMetric, declared_metrics, nested_result
 from cnet.results.points import BaselineResult, Point
 
 _HIDDEN = frozenset({"metric", "sha256", "sparsity_requested", "clusters_requested"})
-_ALWAYS = ("index", "bytes_total", "ratio", "accuracy", "sparsity", "clusters")
+_ALWAYS = ("index", "bytes_total", "ratio", "accuracy", "metric_value", "sparsity", "clusters")
+_OWN_COLUMNS = frozenset({"accuracy", "agreement"})  # scores of tasks that points have as metrics anyway
 _HEADINGS = {"index": "point", "ratio": "smaller", "bytes_total": "size"}
 """What stands above the columns whose names in JSON say little to people."""
 _UNITS = {"bytes": formatting.size, "percent": formatting.percent, "fraction": formatting.share}
@@ -66,8 +67,26 @@ class JobPoints:
 def columns_of(points: Sequence[Point]) -> list[Column]:
     """The columns of the declared metrics that some point has, the most telling first."""
     found = {name: _column(name, metric, points, path) for name, metric, path in _leaves()}
-    order = [*_ALWAYS, *(name for name in found if name not in _ALWAYS)]
+    found |= {column.name: column for column in _task_columns(points)}
+    always = [name for name in _ALWAYS if name in found]
+    order = [*always, *(name for name in found if name not in always)]
     return [found[name] for name in order if any(cell != formatting.MISSING for cell in found[name].cells)]
+
+
+def _task_columns(points: Sequence[Point]) -> list[Column]:
+    """The score of a task on both splits; none of a task whose score is a metric of its own, such as the accuracy."""
+    scores = [point.metric for point in points]
+    first = next((score for score in scores if score is not None), None)
+    if first is None or first.name in _OWN_COLUMNS:
+        return []
+    name, write = first.name.replace("_", " "), _UNITS.get(first.unit, formatting.number)
+    test = [write(None if score is None else score.value) for score in scores]
+    validation = [write(None if score is None else score.validation) for score in scores]
+    about = "What networks of this task are compared by, on the {} split."
+    return [
+        Column("metric_value", f"test {name}", first.unit, about.format("test"), test),
+        Column("metric_validation", f"validation {name}", first.unit, about.format("validation"), validation),
+    ]
 
 
 def _leaves() -> list[tuple[str, DeclaredMetric, tuple[str, ...]]]:

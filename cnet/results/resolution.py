@@ -37,7 +37,7 @@ def small_validation(samples: int, allowed: float, percent: float | None, split:
     return ResultWarning(
         "small_validation",
         f"the target allows a loss of {allowed:g} percentage points, and it is judged on {samples} samples of the "
-        f"{split} split: one of them is {step:.2g} points, and at {assumed} the standard error is {error:.2g} points. "
+        f"{split} split: one of them is {step:.3g} points, and at {assumed} the standard error is {error:.2g} points. "
         f"The loss on new data may be larger by twice that. {_remedy(needed)}",
     )
 

@@ -6,10 +6,12 @@ import re
 from dataclasses import replace
 
 from app.core.states import Status
+from app.web.job_points import columns_of
 from cnet.results.baseline import TaskScore
 from tests.api_bench import Bench, add_baseline, add_job, add_point, claim, finish, lenet
 from tests.html_page import HtmlPage
 from tests.unit.app.web.test_pages import finished_job, page_of
+from tests.unit.cnet.points_at_hand import a_point
 
 SAME = {"Sec-Fetch-Site": "same-origin"}
 
@@ -56,6 +58,7 @@ def test_a_metric_is_named_once(bench: Bench) -> None:
     job = claim(bench, add_job(bench))
     add_baseline(bench, job, accuracy=None, metric=metric)
     add_point(bench, job, 0, accuracy=None, metric=replace(metric, value=0.0136))
+    point = replace(a_point(0, 100), metric=metric)
     finish(bench, job, selected=0)
 
     text = " ".join(page_of(bench, f"/jobs/{job.id}").text.split())
@@ -63,6 +66,9 @@ def test_a_metric_is_named_once(bench: Bench) -> None:
     assert "MSE0.0036 → 0.0136" in text
     assert "MSE: 0.0136, 0.01 worse than the original" in text
     assert "Mse" not in text
+    assert "What networks of this task are compared by, on the test split." in text
+    assert "test mse" in [column.heading for column in columns_of([point])]
+    assert "metric_value" not in [column.name for column in columns_of([a_point(0, 100, 97.5)])]
 
 
 def test_the_list_is_filtered(bench: Bench) -> None:
