@@ -74,7 +74,7 @@ def selection_reason(target: Target | None, baseline: BaselineResult, points: Se
     """
     best = "most accurate" if selected.quality is not None else "one with the smallest error"
     if target is not None:
-        order = "smallest" if target.max_accuracy_drop is not None else best
+        order = best if target.limits_size else "smallest"
         return _among(
             order, [point for point in points if meets_target(target, baseline, point)], _describe_target(target)
         )

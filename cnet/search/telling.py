@@ -32,8 +32,8 @@ def tell_next(
         points: that were made so far.
     """
     left = grid.max_points - len(points) - 1
-    clusters = "" if candidate.clusters is None else f", {candidate.clusters} clusters"
-    tried = f"sparsity {candidate.sparsity:g}, {candidate.quantizer.name}{clusters}"
+    fine = f"{candidate.bits:.2g} bits" if candidate.clusters is None else f"{candidate.clusters} clusters"
+    tried = f"sparsity {candidate.sparsity:g}, {candidate.quantizer.name} with {fine}"
     return f"search: candidate {len(points) + 1}: {tried}; at most {left} more; {_best(target, baseline, points)}"
 
 

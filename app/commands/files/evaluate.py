@@ -60,7 +60,7 @@ def evaluate(
     from cnet.spec import JobSpec
 
     file, program = weights_and_program(file, options.program)
-    noted = _noted(file) if file is not None else {}
+    noted = _noted(file, with_program=program is not None) if file is not None else {}
     chosen = SpecOptions(
         spec=options.spec,
         architecture=options.architecture,
@@ -78,8 +78,13 @@ def evaluate(
         emit_line(columns(("SCORE", "TEST", "VALIDATION"), _rows(scores)))
 
 
-def _noted(file: Path) -> dict[str, Any]:
-    """What a bundle has noted of the network and the data of its job; nothing for other files."""
+def _noted(file: Path, *, with_program: bool) -> dict[str, Any]:
+    """What a bundle has noted of the network and the data of its job; nothing for other files.
+
+    Args:
+        file: a bundle, or another file.
+        with_program: whether the program is named again; the notes then have its task and its output.
+    """
     from cnet.bundle import open_bundle
     from cnet.formats import is_bundle
 
@@ -89,7 +94,10 @@ def _noted(file: Path) -> dict[str, Any]:
     found = {name: spec[name] for name in _NOTED if spec.get(name) is not None}
     architecture = found.get("architecture")
     if isinstance(architecture, dict) and "program" in architecture:  # a digest: the file has to be named again
-        del found["architecture"]
+        kept = {name: value for name, value in architecture.items() if name != "program" and value is not None}
+        found["architecture"] = kept
+        if not with_program or not kept:
+            del found["architecture"]
     if found:
         note(f"{file}: taken from its notes where no option says otherwise: {', '.join(found)}")
     return found

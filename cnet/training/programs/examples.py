@@ -39,8 +39,8 @@ def fitting_examples(
         failures[", ".join(f"{str(one.dtype).removeprefix('torch.')} {tuple(one.shape)}" for one in examples)] = failure
     tried = "; ".join(f"for {shapes}: {reason}" for shapes, reason in failures.items())
     raise ProgramError(
-        f"data: the module cannot be run on samples of them. It says {tried}. Give data of the shape that its forward "
-        "takes, without a first axis of 1; or example_inputs, where forward takes other arguments.",
+        f"data: the module cannot be run on samples of them. It says {tried}. Give data of the shape and element type "
+        "that its forward takes, with the samples along the first axis; or example_inputs, where forward takes more.",
         code="program_shape",
     )
 

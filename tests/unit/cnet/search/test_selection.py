@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from cnet.errors import ConstraintNotMetError
@@ -40,6 +42,23 @@ def test_size_target_without_accuracies_selects_the_lowest_mse() -> None:
 def test_no_target_selects_the_smallest_within_one_point() -> None:
     """89.2 is within one point of 90; 88 is not."""
     assert select_point(None, a_baseline(), ACCURATE) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "order"),
+    [
+        (Target(max_kl=0.5), "smallest"),
+        (Target(min_agreement=50), "smallest"),
+        (Target(max_accuracy_drop=90), "smallest"),
+        (Target(max_bytes=10**6), "most accurate"),
+    ],
+)
+def test_the_reason_names_the_order_of_the_selection(target: Target, order: str) -> None:
+    """Of the points that meet a limit of the size the best is selected, otherwise the smallest."""
+    points = [replace(point, kl=0.1, agreement=99.0) for point in ACCURATE]
+    selected = points[select_point(target, a_baseline(), points)]
+
+    assert selection_reason(target, a_baseline(), points, selected).startswith(f"the {order} of the {len(points)} with")
 
 
 def test_the_reason_states_the_drop_with_its_unit() -> None:

@@ -74,6 +74,23 @@ def test_a_refused_program_gets_one_clear_message(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().err.rstrip().endswith(".")
 
 
+def test_evaluate_takes_the_task_of_a_bundle(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The program has to be named again, since a bundle holds none; its task does not."""
+    data, out = tmp_path / "data.npz", tmp_path / "net.cnet.npz"
+    rng = np.random.default_rng(0)
+    np.savez(data, x=rng.random((40, 8, 8), np.float32), y=rng.random((40, 10), np.float32))
+    network = ["--program", str(program), "--dataset", str(data)]
+    brief = [f"--set={name}=0" for name in ("training.epochs", "recover.epochs", "recover.centroid_epochs")]
+    task = "--set=architecture.task=regression"
+    assert run(["compress", *network, *brief, task, "--sparsity", "0.5", "--clusters", "8", "-o", str(out)]) == 0
+    capsys.readouterr()
+
+    assert run(["evaluate", str(out), *network]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines()[1].startswith("mse ")
+    assert "taken from its notes where no option says otherwise: architecture" in printed.err
+
+
 def test_compress_calibrates_on_inputs(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file of inputs without labels; the verdict is measured."""
     inputs, out = tmp_path / "inputs.npz", tmp_path / "net.cnet.npz"
