@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,3 +101,34 @@ def test_compress_calibrates_on_inputs(program: Path, tmp_path: Path, capsys: py
     assert run(["compress", *named, "--set", "calibrate.samples=16", "-o", str(out)]) == 0
 
     assert "verdict: measured" in capsys.readouterr().out
+
+
+def test_diff_marks_what_a_calibration_has_corrected(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Biases and running means that it moved, and no tensor of a job that calibrates nothing."""
+    inputs, moved, kept = tmp_path / "inputs.npz", tmp_path / "moved.npz", tmp_path / "kept.npz"
+    np.savez(inputs, x=np.random.default_rng(0).integers(0, 256, (80, 8, 8), np.uint8))
+    named = ["--program", str(program), "--inputs", str(inputs)]
+    coarse = ["--set", "quantize.divergence=0.1"]
+    assert run(["compress", *named, *coarse, "-o", str(moved)]) == 0
+    assert run(["compress", *named, "--set", "quantize.name=auto", "-o", str(kept)]) == 0
+    capsys.readouterr()
+
+    found = [_difference(capsys, program, each) for each in (moved, kept)]
+    assert run(["diff", str(program), str(moved)]) == 0
+    told = capsys.readouterr()
+
+    corrected = found[0]["corrected"]
+    changed = {row["name"] for row in found[0]["tensors"] if row["changed"] and not row["name"].endswith(".weight")}
+    assert corrected
+    assert set(corrected) == changed
+    assert found[1]["corrected"] == []
+    assert told.out.count(" dB corrected") == len(corrected)
+    assert f"corrected ({len(corrected)}): a calibration has moved" in told.err
+
+
+def _difference(capsys: pytest.CaptureFixture[str], first: Path, second: Path) -> dict[str, Any]:
+    assert run(["diff", str(first), str(second), "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
