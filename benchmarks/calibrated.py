@@ -28,9 +28,9 @@ import numpy as np
 import torch
 
 from benchmarks import peers
+from benchmarks.plain_gptq import round_with_feedback
 from cnet.calibrate.calibration import Calibration, Quantizing
 from cnet.calibrate.config import Calibrate
-from cnet.calibrate.error_feedback import Rounding, choose_labels
 from cnet.calibrate.layer_quantizer import LayerQuantizer, short_float
 from cnet.calibrate.network import OutputComparison
 from cnet.calibrate.samples import Samples, in_batches
@@ -199,9 +199,9 @@ def gptq(case: Case, setting: float) -> tuple[Weights, Symbols]:
         matrix = layer.weight.double()
         step = short_float(math.sqrt(plain.cost / max(case.sensitivities[name], 1e-12)))
         factors = FeedbackFactors.of((layer.halves[0] + layer.halves[1]).own, DAMPING)
-        labels = choose_labels(matrix, Rounding(step, factors))
+        labels = round_with_feedback(matrix, step, factors)
         plain.labels[name] = labels.reshape(-1).numpy().astype(np.int32)
-        plain.steps[name] = step
+        plain.units[name] = step
         return (labels * step).to(layer.weight.dtype)
 
     quantize_in_sequence(loaded.module, names, Samples(batches, (False,) * len(batches)), quantize, correct=False)
@@ -210,7 +210,7 @@ def gptq(case: Case, setting: float) -> tuple[Weights, Symbols]:
             plain.without_inputs(name, tensor.detach())
     multiples = np.concatenate([plain.labels[name] for name in weights.compressible])
     labels, used = label_integers(multiples[multiples != 0])
-    factors = np.array([plain.steps[name] for name in weights.compressible], np.float32)
+    factors = np.array([plain.units[name] for name in weights.compressible], np.float32)
     scales = Scales(factors, tensor_sizes(list(shapes.values())))
     return weights, Symbols(multiples != 0, labels, used.astype(np.float32), scales)
 

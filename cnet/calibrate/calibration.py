@@ -48,7 +48,7 @@ class Quantizing:
 
     Attributes:
         divergence: expected divergence of the outputs from the original's, in nats.
-        mu: price of a bit; 1: the slope of error against bits at many bits a weight.
+        mu: price of a bit, relative to the best one.
         correct: whether biases and running means take up mean changes.
         largest_step: of each tensor, in root mean squares of its weights. A network that is sure of all calibration
             inputs shows little of what errors do to others, so that the divergence alone would allow too large steps.
@@ -124,10 +124,10 @@ class Calibration(NetworkOnInputs):
         with deterministic_numerics(), report_out_of_memory():
             loaded = self.load(weights)
             samples = in_halves(self.split, torch.cat(self._observe(loaded, weights).outputs))
-            ways = (True, False) if quantizing.feedback and samples.apart else (True,)
+            ways = (False, True) if quantizing.feedback and samples.apart else (False,)
             results = []
-            for done, trellis in enumerate(ways):
-                layers = self._layer_quantizer(weights, keep, quantizing, sensitivities, trellis=trellis)
+            for done, feedback in enumerate(ways):
+                layers = self._layer_quantizer(weights, keep, quantizing, sensitivities, feedback=feedback)
                 told = partial(_tell_part, on_fraction, done, len(ways))
                 results += self._pass(loaded, weights, samples, layers, told, correct=quantizing.correct)
             return self._best(loaded, results, weights, samples.apart or samples.batches)
@@ -142,7 +142,7 @@ class Calibration(NetworkOnInputs):
         *,
         correct: bool,
     ) -> list[tuple[Weights, Symbols]]:
-        """What one way of choosing labels gives: with corrections, without them, and the nearest labels."""
+        """What one way of choosing labels gives: with corrections, and without them."""
         tensors = _tensors(loaded, weights)
 
         def quantize(name: str, layer: LayerInputs) -> Tensor:
@@ -157,11 +157,8 @@ class Calibration(NetworkOnInputs):
         for name, tensor in tensors.items():
             if name not in layers.labels:
                 layers.without_inputs(name, tensor.detach())
-        made = _symbols(layers.labels, layers.steps, weights)
-        results = [(_corrected(weights, passed.corrections), made), (weights, made)]
-        if samples.apart and not layers.trellis:
-            results.append((weights, _symbols(layers.nearest, layers.steps, weights)))
-        return results
+        made = _symbols(layers.labels, layers.units, weights)
+        return [(_corrected(weights, passed.corrections), made), (weights, made)]
 
     def _observe(self, loaded: LoadedNetwork, weights: Weights) -> Observation:
         check_stop(self.observer)
@@ -169,7 +166,7 @@ class Calibration(NetworkOnInputs):
         return observe(loaded.module, names, in_batches(self.split))
 
     def _layer_quantizer(
-        self, weights: Weights, keep: Mask, quantizing: Quantizing, sensitivities: Sensitivities, *, trellis: bool
+        self, weights: Weights, keep: Mask, quantizing: Quantizing, sensitivities: Sensitivities, *, feedback: bool
     ) -> LayerQuantizer:
         shapes = {name: weights[name].shape for name in weights.compressible}
         device = self.split.device
@@ -178,7 +175,7 @@ class Calibration(NetworkOnInputs):
             for name, part in weights.slices()
         }
         made = LayerQuantizer.for_divergence(
-            quantizing.divergence, quantizing.mu, sensitivities, shapes, kept, trellis=trellis
+            quantizing.divergence, quantizing.mu, sensitivities, shapes, kept, feedback=feedback
         )
         return replace(made, largest_step=quantizing.largest_step)
 
@@ -239,14 +236,12 @@ def _tensors(loaded: LoadedNetwork, weights: Weights) -> dict[str, Tensor]:
     return dict(zip(weights.compressible, loaded.compressible_tensors(), strict=True))
 
 
-def _symbols(
-    integers: Mapping[str, npt.NDArray[np.int32]], step_sizes: Mapping[str, float], weights: Weights
-) -> Symbols:
-    """The symbols of w_net from the multiples of each tensor's step size, int32, shape (weights,)."""
+def _symbols(integers: Mapping[str, npt.NDArray[np.int32]], units: Mapping[str, float], weights: Weights) -> Symbols:
+    """The symbols of w_net from the multiples of each tensor's unit, int32, shape (weights,)."""
     dtype = weights.vector().dtype
     shapes = [weights[name].shape for name in weights.compressible]
     multiples = np.concatenate([np.empty(0, np.int32), *(integers[name] for name in weights.compressible)])
-    steps = [step_sizes[name] for name in weights.compressible if math.prod(weights[name].shape)]
+    steps = [units[name] for name in weights.compressible if math.prod(weights[name].shape)]
     labels, used = label_integers(multiples[multiples != 0])
     scales = Scales(np.array(steps, dtype), tensor_sizes(shapes)) if steps else None
     return Symbols(multiples != 0, labels, used.astype(dtype), scales)

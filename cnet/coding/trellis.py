@@ -40,6 +40,12 @@ def transitions(memory: int) -> npt.NDArray[np.int64]:
     return np.stack([(states >> 1) ^ odd, (states >> 1) ^ odd ^ (information >> 1)], axis=1)
 
 
+@cache
+def branches_to(memory: int) -> npt.NDArray[np.int64]:
+    """The two branches, 2 * state + parity of k, that lead to each state: int64, shape (2, states)."""
+    return np.argsort(transitions(memory).reshape(-1), kind="stable").reshape(-1, 2).T.copy()
+
+
 def path_steps(multiples: npt.NDArray[np.integer], memory: int) -> npt.NDArray[np.int32] | None:
     """The k of each weight along its lane's path, or None where no path has these multiples.
 

@@ -102,7 +102,7 @@ class Calibratable(Protocol):
 
     @property
     def mu(self) -> float:
-        """Price of a bit relative to the slope of error against bits at many bits a weight."""
+        """Price of a bit, relative to the one that suits most networks."""
 
     @property
     def largest_step(self) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cnet.coding.trellis import transitions
+from cnet.coding.trellis import branches_to
 
 Singles = npt.NDArray[np.float32]
 Shorts = npt.NDArray[np.int16]
@@ -72,7 +72,7 @@ class FeedbackTrellis:
         """
         steps, lanes = weights.values.shape
         states = 1 << self.memory
-        sources = _sources(self.memory)
+        sources = branches_to(self.memory)
         total = np.full((lanes, states), _FORBIDDEN, np.float32)
         total[:, 0] = 0
         in_kernel, in_row = np.zeros((lanes, states), np.float32), np.zeros((lanes, states), np.float32)
@@ -155,11 +155,6 @@ class FeedbackTrellis:
         error = size - np.maximum(2 * k - grid, 0).astype(np.float32)
         cost: Singles = harm * error * error + self.price * self.bits.reshape(-1)[table + k]
         return cost
-
-
-def _sources(memory: int) -> Longs:
-    """The two branches, 2 * state + parity of k, that lead to each state: int64, shape (2, states)."""
-    return np.argsort(transitions(memory).reshape(-1), kind="stable").reshape(-1, 2).T.astype(np.int64)
 
 
 def _traced(state: Longs, chosen: npt.NDArray[np.uint8], points: Shorts) -> tuple[Shorts, npt.NDArray[np.uint8]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from cnet.coding.rates import RateModel, Segment, choose_along_lanes, segments_of
+from cnet.coding.rates import LabelRates, RateModel, Segment, choose_along_lanes, segments_of
 from cnet.quantize.grid_labels import KeptWeights
 from cnet.quantize.weights_alone.error_feedback import FeedbackFactors
 from cnet.quantize.weights_alone.feedback_trellis import MAX_STEP, FeedbackTrellis, LaneWeights
@@ -24,7 +24,9 @@ COARSE = 1.5
 """Step size in root mean squares of a tensor beyond which errors are not fed back: most weights become zero there, and
 a few would have to become larger to make up for the sum of all others."""
 
-_HIGH_RATE = 4 * np.log(2) / 6  # -d(error^2) / d(bits) of a grid of step 2 at many bits
+HIGH_RATE = 4 * np.log(2) / 6
+"""Fall of the squared error for a bit more at many bits a weight, on a grid of step 2."""
+
 _LANES = 1024  # that are searched together: few enough for the processor's caches
 _QUICK_MEMORY = 2
 
@@ -75,17 +77,63 @@ class FeedbackChooser:
         if not keep.any():
             return np.zeros(len(keep), np.int16)
         factors = FeedbackFactors.of(segment, feedback=feedback)
-        largest = min(MAX_STEP, int(np.max(np.abs(values), initial=0.0)) // 2 + 2)
+        largest = _largest(values)
         contexts = np.zeros(len(values), np.uint8)
         trellis = FeedbackTrellis(self.memory, np.float32(0), np.zeros((2, 1, largest + 1), np.float32))
         if self.mu:
-            first = FeedbackTrellis(_QUICK_MEMORY, trellis.price, trellis.bits)
-            chosen, grids = _along_lanes(segment, values, keep, contexts, factors, first)
-            steps = ((np.abs(chosen).astype(np.int32) + grids * (chosen != 0)) // 2).astype(np.int32)
-            rates = RateModel.fit(segment, steps).rates(steps, grids, largest)
-            price = np.float32(self.mu * _HIGH_RATE * np.exp(np.mean(np.log(factors.harm))))
+            rates = _rates(segment, values, keep, factors, largest)
+            price = np.float32(self.mu * HIGH_RATE * np.exp(np.mean(np.log(factors.harm))))
             contexts, trellis = rates.contexts, FeedbackTrellis(self.memory, price, rates.bits)
         return _along_lanes(segment, values, keep, contexts, factors, trellis)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelBits:
+    """Bits of each label, the k of a trellis, in the context of each weight of a tensor.
+
+    Attributes:
+        contexts: of each weight: int64, shape (weights,).
+        table: float32, shape (2 grids, contexts, labels).
+    """
+
+    contexts: npt.NDArray[np.int64]
+    table: Singles
+
+    @classmethod
+    def of(cls, shape: tuple[int, ...], values: Singles, keep: Bools) -> LabelBits:
+        """The bits if each weight were rounded along a trellis by itself.
+
+        Args:
+            shape: of the tensor.
+            values: its weights in units of half the distance between the points of a grid: float32, shape (weights,).
+            keep: which of them may be non-zero: bool, shape (weights,).
+        """
+        largest, contexts, tables, first = _largest(values), [], [], 0
+        for segment in segments_of([shape]):
+            factors = FeedbackFactors.of(segment, feedback=False)
+            rates = _rates(segment, values[segment.place], keep[segment.place], factors, largest)
+            contexts.append(rates.contexts.astype(np.int64) + first)
+            tables.append(rates.bits)
+            first += rates.bits.shape[1]
+        return cls(np.concatenate(contexts), np.concatenate(tables, axis=1))
+
+    @classmethod
+    def none(cls, values: Singles) -> LabelBits:
+        """The bits where they do not count: none, of as many labels; ``values`` as in ``of``."""
+        return cls(np.zeros(len(values), np.int64), np.zeros((2, 1, _largest(values) + 1), np.float32))
+
+
+def _largest(values: Singles) -> int:
+    """The largest k that a weight may become."""
+    return min(MAX_STEP, int(np.max(np.abs(values), initial=0.0)) // 2 + 2)
+
+
+def _rates(segment: Segment, values: Singles, keep: Bools, factors: FeedbackFactors, largest: int) -> LabelRates:
+    """The bits of the labels after a quick search without them."""
+    nothing = FeedbackTrellis(_QUICK_MEMORY, np.float32(0), np.zeros((2, 1, largest + 1), np.float32))
+    chosen, grids = _along_lanes(segment, values, keep, np.zeros(len(values), np.uint8), factors, nothing)
+    steps = ((np.abs(chosen).astype(np.int32) + grids * (chosen != 0)) // 2).astype(np.int32)
+    return RateModel.fit(segment, steps).rates(steps, grids, largest)
 
 
 def _along_lanes(
