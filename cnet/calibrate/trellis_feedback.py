@@ -57,12 +57,12 @@ class Layer:
 
     @property
     def rows(self) -> int:
-        """Of all groups."""
+        """The number of rows of all groups."""
         return self.weights.shape[0] * self.weights.shape[1]
 
     @property
     def columns(self) -> int:
-        """Of each group."""
+        """The number of columns of a row."""
         return self.weights.shape[2]
 
     @cached_property
@@ -74,7 +74,7 @@ class Layer:
 
     @cached_property
     def contexts(self) -> Tensor:
-        """Of the weights: int64, shape (rows, columns)."""
+        """The context of each weight: int64, shape (rows, columns)."""
         contexts = torch.from_numpy(self.bits.contexts.astype(np.int64)).to(self.weights.device)
         return contexts.reshape(self.rows, self.columns)
 
