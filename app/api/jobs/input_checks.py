@@ -60,7 +60,14 @@ def about_choices(spec: JobSpec, dataset: DatasetFacts | None) -> list[str]:
     )
     samples, split = (held, "validation") if held else (dataset.samples.get("test", 0), "test")
     task = spec.program.task.metric if spec.program is not None else None
-    if not samples or (task is not None and task.unit != "percent"):
+    if task is not None and task.unit != "percent" and target.max_accuracy_drop is not None:
+        told = (
+            f"target.max_accuracy_drop: {target.max_accuracy_drop:g} is the largest rise of {task.name}, by which "
+            "networks of this task are compared, and no percentage. Compare it with that of the original network, "
+            "which the log tells as the baseline."
+        )
+        return [told]
+    if not samples:
         return []
     percent = 100.0 if target.min_agreement is not None else None
     found = small_validation(samples, target.allowed_loss, percent, split)

@@ -92,6 +92,19 @@ def test_a_data_set_that_does_not_fit_the_program_is_refused(
     assert all(part in problem["detail"] for part in says), problem["detail"]
 
 
+def test_a_drop_of_a_task_without_percentages_is_told_to_be_one_of_its_metric(bench: Bench) -> None:
+    """Half a point of accuracy is little, a rise of a mean squared error by 0.5 is much."""
+    rng = np.random.default_rng(0)
+    body = npz(x=rng.random((40, 1, 8, 8), np.float32), y=rng.random((40, 10), np.float32))
+    dataset = bench.client.post("/v1/datasets", content=body).json()["id"]
+    architecture = {"program": add_program(bench), "task": "regression"}
+    spec = {"architecture": architecture, "dataset": dataset, "target": {"max_accuracy_drop": 0.5}}
+
+    (told,) = bench.client.post("/v1/jobs:validate", json=spec).json()["warnings"]
+
+    assert told.startswith("target.max_accuracy_drop: 0.5 is the largest rise of mse")
+
+
 def test_unknown_and_foreign_programs(bench: Bench) -> None:
     """An id without a program is 404."""
     spec = {"architecture": {"program": "prog_0000"}}
