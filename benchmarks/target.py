@@ -1,7 +1,7 @@
 """The search for a target, compared with all points of the grid: the bytes it finds, and its number of evaluations.
 
     python -m benchmarks.target [--architecture lenet300_100] [--drop 0.5] [--quantize kmeans] [--csv FILE]
-                                [--epochs N] [--recover-epochs N] [--seeds 0]
+                                [--epochs N] [--recover-epochs N] [--seeds 0] [--no-grid]
 
 Both make points by the same pipeline, from the same training: the search makes those that it chooses, the grid combines
 every sparsity with every setting of every quantizer that the search may choose. Without other options the job has only
@@ -113,6 +113,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--recover-epochs", type=int, default=None)
     parser.add_argument("--quantize", default=None)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--no-grid", action="store_true", help="make only what the search chooses")
     options = parser.parse_args(arguments)
     data = DATASETS.create("digits").load() if options.csv is None else read_csv(options.csv)
     candidates = len(CandidateGrid.of(spec(options, 0)).candidates)
@@ -122,6 +123,8 @@ def main(arguments: list[str]) -> None:
     for seed in options.seeds:
         found, accuracy = look(spec(options, seed), data, seed, "search")
         print(found.cells(accuracy), flush=True)
+        if options.no_grid:
+            continue
         every, accuracy = look(spec(options, seed), data, seed, "grid")
         print(every.cells(accuracy), flush=True)
         share = len(found.points) / len(every.points)
