@@ -34,9 +34,10 @@ def small_validation(samples: int, allowed: float, percent: float | None, split:
         return None
     needed = max(100 / least, 1e4 * right * (1 - right) / least**2)
     assumed = "an accuracy of 95 %" if percent is None else f"{100 * right:.4g} %"
+    points = "point" if allowed == 1 else "points"
     return ResultWarning(
         "small_validation",
-        f"the target allows a loss of {allowed:g} percentage points, and it is judged on {samples} samples of the "
+        f"the target allows a loss of {allowed:g} percentage {points}, and it is judged on {samples} samples of the "
         f"{split} split: one of them is {step:.3g} points, and at {assumed} the standard error is {error:.2g} points. "
         f"The loss on new data may be larger by twice that. {_remedy(needed)}",
     )

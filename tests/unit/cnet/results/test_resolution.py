@@ -13,6 +13,7 @@ def test_few_samples_are_warned_about_with_their_resolution() -> None:
 
     assert found is not None
     assert found.code == "small_validation"
+    assert found.detail.startswith("the target allows a loss of 1 percentage point, and it is")
     assert "judged on 80 samples of the validation split: one of them is 1.25 points" in found.detail
     assert "at 96 % the standard error is 2.2 points" in found.detail
     assert "About 390 samples tell it" in found.detail
