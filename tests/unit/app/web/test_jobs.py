@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
+
 from app.core.states import Status
 from app.web.job_points import columns_of
 from cnet.results.baseline import TaskScore
+from cnet.results.damage import ResultWarning
 from tests.api_bench import Bench, add_baseline, add_job, add_point, claim, finish, lenet
 from tests.html_page import HtmlPage
 from tests.unit.app.web.test_pages import finished_job, page_of
@@ -50,6 +53,20 @@ def test_the_page_of_a_job_shows_its_webhook(bench: Bench) -> None:
     assert "job.cancelled to hooks.example.org" in " ".join(ended.text.split())
     assert "pending" in ended.text
     assert "deliveries-title" not in page_of(bench, f"/jobs/{finished_job(bench)}").ids
+
+
+@pytest.mark.parametrize(("code", "shown"), [("small_validation", True), ("likely_ruined", False)])
+def test_the_verdict_stands_beside_a_warning_that_does_not_judge(bench: Bench, code: str, shown: bool) -> None:
+    """A warning about the samples says nothing about the network; one about damage takes the place of the verdict."""
+    job = claim(bench, add_job(bench))
+    add_baseline(bench, job)
+    add_point(bench, job, 0, snr_db=20.0, warnings=(ResultWarning(code, "Read this."),))
+    finish(bench, job, selected=0)
+
+    text = " ".join(page_of(bench, f"/jobs/{job.id}").text.split())
+
+    assert "Read this." in text
+    assert ("Measured, accuracy 97.5 %" in text) is shown
 
 
 def test_a_metric_is_named_once(bench: Bench) -> None:
