@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app.web.job_form.sections import UNLABELLED_INPUTS
+
 _MEGABYTE = 1_000_000
 
 
@@ -20,6 +22,14 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Data:
+    """What a job has besides weights: a data set to train on, and unlabelled inputs to calibrate with."""
+
+    dataset: bool
+    inputs: bool
+
+
+@dataclass(frozen=True)
 class Preset:
     """One preset.
 
@@ -27,7 +37,7 @@ class Preset:
         key: its name in the form.
         title: for people.
         explanation: what happens.
-        spec: the specification, given whether the job has data and the number.
+        spec: the specification, given the data of the job and the number.
         number: that can be changed; None where there is none.
         needs_data: whether it needs a data set and a network.
     """
@@ -35,7 +45,7 @@ class Preset:
     key: str
     title: str
     explanation: str
-    spec: Callable[[bool, float], dict[str, Any]]
+    spec: Callable[[Data, float], dict[str, Any]]
     number: Number | None = None
     needs_data: bool = False
 
@@ -54,9 +64,9 @@ _PAPER: dict[str, Any] = {
 }
 
 
-def _safe(has_data: bool, _: float) -> dict[str, Any]:
-    quantizer = {"quantize": {"name": "auto", "quality": "safe"}}
-    return {**_NO_TRAINING, **quantizer} if has_data else quantizer
+def _safe(data: Data, _: float) -> dict[str, Any]:
+    quantizer = {"quantize": {"name": "calibrated" if data.inputs else "auto", "quality": "safe"}}
+    return {**_NO_TRAINING, **quantizer} if data.dataset else quantizer
 
 
 _OFFERED = (
@@ -64,7 +74,8 @@ _OFFERED = (
         "safe",
         "Safe: no visible change",
         "Weights are rounded so finely that outputs hardly change. Nothing is trained; it takes moments and needs no "
-        "data. With data the accuracy is measured too.",
+        "data. With a data set the accuracy is measured too; with unlabelled inputs the weights are rounded by the "
+        "outputs of the network, and how far these move is measured.",
         _safe,
     ),
     Preset(
@@ -91,14 +102,14 @@ _OFFERED = (
         "The paper's recipe",
         "Compressibility loss with \N{GREEK SMALL LETTER LAMDA} 0.045, pruning by magnitude at once, k-means and npz: "
         "every combination of three sparsities and three numbers of clusters.",
-        lambda _has_data, _number: _PAPER,
+        lambda _data, _number: _PAPER,
         needs_data=True,
     ),
     Preset(
         "own",
         "My own settings",
         "The defaults of the service, and what you change below.",
-        lambda _has_data, _number: {},
+        lambda _data, _number: {},
     ),
 )
 PRESETS: Mapping[str, Preset] = {preset.key: preset for preset in _OFFERED}
@@ -114,7 +125,7 @@ def preset_spec(form: Mapping[str, str]) -> dict[str, Any]:
     if preset is None:
         return {}
     number = _positive(form.get(preset.number.name, ""), preset.number.default) if preset.number else 0.0
-    return preset.spec(bool(form.get("dataset")), number)
+    return preset.spec(Data(bool(form.get("dataset")), bool(form.get(UNLABELLED_INPUTS))), number)
 
 
 def _positive(text: str, default: float) -> float:

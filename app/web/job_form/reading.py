@@ -10,7 +10,7 @@ from typing import Any
 
 from app import formatting
 from app.web.job_form.fields import Field
-from app.web.job_form.sections import TOP_FIELDS, Section, sections
+from app.web.job_form.sections import TOP_FIELDS, UNLABELLED_INPUTS, Section, sections
 
 Form = Mapping[str, str]
 """The inputs of a form by name; fields that were left empty may be missing."""
@@ -42,6 +42,7 @@ def document_of(form: Form, base: Mapping[str, Any]) -> dict[str, Any]:
         for field in each.fields:
             _read(field, form, document)
     _read_top(form, document)
+    _drop_inputs(form, document)
     order = [*TOP_FIELDS, *(key for key in document if key not in TOP_FIELDS)]
     return {key: document[key] for key in order if document.get(key) not in (None, "")}
 
@@ -63,6 +64,7 @@ def placeholders(base: Mapping[str, Any], shown: list[Section]) -> dict[str, str
     """What an empty field stands for, by its path: the value of ``base``, or else the default of the field."""
     fields = [inner for each in shown for field in each.fields for inner in field.all()]
     found = {field.path: field.default for field in fields}
+    found |= {f"{each.key}.name": str(_at(base, f"{each.key}.name") or "") for each in shown if each.choices}
     for field in fields:
         value = _at(base, field.path)
         if value is not None and not isinstance(value, dict):
@@ -116,6 +118,15 @@ def _read_top(form: Form, document: dict[str, Any]) -> None:
     if form.get("labels", "").strip():
         pairs = (pair.partition(":") for pair in form["labels"].replace("\n", ",").split(",") if pair.strip())
         document["labels"] = {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _drop_inputs(form: Form, document: dict[str, Any]) -> None:
+    """Leave the calibration out where the form takes back the unlabelled inputs of the job that it changes."""
+    calibrate = document.get("calibrate")
+    if form.get(UNLABELLED_INPUTS) != "" or not isinstance(calibrate, dict) or not calibrate.get("inputs"):
+        return
+    kept = {name: value for name, value in calibrate.items() if form.get(f"calibrate.{name}")}
+    document["calibrate"] = kept or None
 
 
 def _at(document: Mapping[str, Any], path: str) -> Any:

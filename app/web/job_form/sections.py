@@ -14,6 +14,9 @@ from cnet.spec import JobSpec
 TOP_FIELDS = ("checkpoint", "architecture", "dataset", "name", "labels")
 """The fields of a specification that the first part of the form asks for."""
 
+UNLABELLED_INPUTS = "calibrate.inputs"
+"""The field of a group of settings that the part of the form about data asks for."""
+
 TITLES: Mapping[str, str] = {
     "method": "Training method",
     "training": "Fine-tuning",
@@ -59,6 +62,11 @@ class Section:
     choices: Sequence[Choice]
     chosen: str | None
     fields: Sequence[Field]
+
+    @property
+    def asked_here(self) -> Sequence[Field]:
+        """The fields that are asked for in the section itself, and not above it with the data."""
+        return [field for field in self.fields if field.path != UNLABELLED_INPUTS]
 
 
 def sections(chosen: Mapping[str, str]) -> list[Section]:

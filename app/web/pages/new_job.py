@@ -17,9 +17,10 @@ from app.api.jobs import service
 from app.api.studies import service as studies
 from app.api.studies.grid import check_grid, count_points, grid_points
 from app.core.errors import BadRequestError, ServiceError
+from app.web.job_form.field_names import named_fields
 from app.web.job_form.presets import PRESETS, preset_spec
 from app.web.job_form.reading import Form, chosen_parts, document_of, grid_of, placeholders
-from app.web.job_form.sections import Section, section, sections
+from app.web.job_form.sections import UNLABELLED_INPUTS, Section, section, sections
 from app.web.job_form.snippets import snippets
 from app.web.page_route import PageRoute
 from app.web.rendering import render
@@ -46,8 +47,9 @@ async def submit(request: Request, backend: BackendDep, visitor: VisitorDep) -> 
     try:
         made = await run_in_threadpool(_submit, backend, visitor.principal, form)
     except (CnetError, ServiceError) as error:
+        parts = chosen_parts(form, _base(backend, visitor.principal, form))
         values = await run_in_threadpool(_form, backend, visitor.principal, form)
-        return render(request, "new_job.html", 422, **{**values, **_refusal(error)})
+        return render(request, "new_job.html", 422, **{**values, **_refusal(error, parts)})
     return RedirectResponse(f"{request.scope.get('root_path', '')}{made}", 303)
 
 
@@ -136,7 +138,8 @@ def _settings(form: Form, base: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _preview(backend: Backend, principal: Principal, form: Form, request: Request) -> dict[str, Any]:
-    document, grid = document_of(form, _base(backend, principal, form)), grid_of(form)
+    base = _base(backend, principal, form)
+    document, grid, parts = document_of(form, base), grid_of(form), chosen_parts(form, base)
     texts = snippets(document, grid, str(request.base_url).rstrip("/"), with_key=backend.keys.exist())
     values: dict[str, Any] = {"validation": None, "snippets": texts, "issues": (), "problem": None}
     values["nothing"] = not document.get("checkpoint") and not document.get("architecture")
@@ -146,13 +149,18 @@ def _preview(backend: Backend, principal: Principal, form: Form, request: Reques
         first = grid_points(document, grid)[0].spec if grid else document
         return {**values, "validation": service.validate(backend, first, principal)}
     except (CnetError, ServiceError) as error:
-        return {**values, **_refusal(error)}
+        return {**values, **_refusal(error, parts)}
 
 
-def _refusal(error: CnetError | ServiceError) -> dict[str, Any]:
-    """Why a job is refused: all mistakes, each with the field that it is in, or else one sentence."""
+def _refusal(error: CnetError | ServiceError, parts: Mapping[str, str]) -> dict[str, Any]:
+    """Why a job is refused: all mistakes, each with the field that it is in, or else one sentence.
+
+    The fields that they name follow with their labels on the page, where the sections show ``parts``.
+    """
     issues = error.issues if isinstance(error, SpecError) else ()
-    return {"issues": [(".".join(map(str, issue.loc)), issue.msg) for issue in issues], "problem": error.detail}
+    told = [(".".join(map(str, issue.loc)), issue.msg) for issue in issues]
+    named = named_fields(" ".join(f"{where} {what}" for where, what in told) or error.detail, parts)
+    return {"issues": told, "problem": error.detail, "named": named}
 
 
 def _top_values(spec: Mapping[str, Any]) -> dict[str, str]:
@@ -162,6 +170,7 @@ def _top_values(spec: Mapping[str, Any]) -> dict[str, str]:
     return {
         "checkpoint": spec.get("checkpoint") or "",
         "dataset": spec.get("dataset") or "",
+        UNLABELLED_INPUTS: (spec.get("calibrate") or {}).get("inputs") or "",
         "architecture": network.get("program") or network.get("name") or "",
         "task": network.get("task") or "",
         "output": "" if network.get("output") is None else str(network["output"]),

@@ -3,8 +3,8 @@
 // stopped after a cut, also in another visit of the page. The finished upload becomes a checkpoint, program or data set,
 // which is chosen in the form.
 (() => {
-  const ROUTES = { checkpoint: "checkpoints", program: "programs", dataset: "datasets" };
-  const SELECTS = { checkpoint: "checkpoint", program: "architecture", dataset: "dataset" };
+  const ROUTES = { checkpoint: "checkpoints", program: "programs", dataset: "datasets", inputs: "datasets" };
+  const SELECTS = { checkpoint: "checkpoint", program: "architecture", dataset: "dataset", inputs: "calibrate.inputs" };
   const PART_BYTES = 16 * 1024 * 1024;
   const RETRIES = [0, 500, 1000, 2000, 4000, 8000, 15000];
   const base = document.querySelector(".brand").getAttribute("href").replace(/\/$/, "");
@@ -70,7 +70,7 @@
       endpoint: `${base}/v1/uploads`,
       chunkSize: PART_BYTES,
       retryDelays: RETRIES,
-      metadata: { filename: file.name, purpose: kind },
+      metadata: { filename: file.name, purpose: ROUTES[kind].slice(0, -1) },
       removeFingerprintOnSuccess: true,
       onProgress: (sent, total) => {
         bar.value = total ? sent / total : 1;

@@ -44,7 +44,8 @@ class Classification(Task):
             raise refuse(
                 f"task classification: the targets are {described(targets)}, and the network's output has the shape "
                 f"{shown(output)}. Give integer labels from 0, one for each row of logits, or choose another "
-                "architecture.output or architecture.task (regression for numbers, distill for inputs alone)."
+                "architecture.output or architecture.task (regression for numbers, distill to train on "
+                "inputs alone). Without training, unlabelled inputs go into calibrate.inputs in place of the dataset."
             )
         check_classes(targets, output)
 

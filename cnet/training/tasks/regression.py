@@ -35,7 +35,8 @@ class Regression(Task):
             raise refuse(
                 f"task regression: the targets are {described(targets)}, and the network's output has the shape "
                 f"{shown(output)}. Give one number for each number of the output, or choose another "
-                "architecture.output or architecture.task (classification for labels, distill for inputs alone)."
+                "architecture.output or architecture.task (classification for labels, distill to train on "
+                "inputs alone). Without training, unlabelled inputs go into calibrate.inputs in place of the dataset."
             )
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:

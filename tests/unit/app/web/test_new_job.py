@@ -143,3 +143,28 @@ def test_too_many_fields_are_refused(bench: Bench) -> None:
     form = {f"field{number}": "x" for number in range(600)}
 
     assert bench.client.post("/new/preview", data=form, headers=SAME).status_code == 400
+
+
+def test_a_preset_leaves_the_choice_of_parts_empty(bench: Bench) -> None:
+    """What a preset names stands in the first option, so that another preset or other data replace it."""
+    form = {"preset": "safe", "architecture": "lenet5", "dataset": "digits"}
+    page = HtmlPage(bench.client.post("/new/settings", data=form, headers=SAME).text)
+
+    chosen = [values for tag, values in page.elements if tag == "option" and "selected" in values]
+    assert chosen == []
+    assert "none" in " ".join(page.text.split()).partition("Training method")[2][:200]
+    kept = bench.client.post("/new/settings", data={**form, "method.name": "l1"}, headers=SAME).text
+    assert [v.get("value") for t, v in HtmlPage(kept).elements if t == "option" and "selected" in v] == ["l1"]
+
+
+def test_unlabelled_inputs_are_chosen_with_the_data(bench: Bench) -> None:
+    """There is one field for them; a clone shows those of the job."""
+    spec = {"checkpoint": lenet(bench), "architecture": "lenet300_100", "calibrate": {"inputs": "digits"}}
+    job = bench.client.post("/v1/jobs", json=spec).json()["id"]
+
+    page = page_of(bench, f"/new?clone={job}")
+
+    named = [v for _, v in page.elements if v.get("name") == "calibrate.inputs"]
+    assert [v.get("id") for v in named] == ["field-calibrate.inputs"]
+    chosen = [v.get("value") for t, v in page.elements if t == "option" and "selected" in v]
+    assert "digits" in chosen

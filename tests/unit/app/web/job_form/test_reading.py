@@ -126,3 +126,26 @@ def test_another_part_replaces_that_of_the_preset() -> None:
     assert document_of({"quantize.name": "uniform"}, base)["quantize"] == {"name": "uniform"}
     assert document_of({"quantize.name": "kmeans"}, base)["quantize"]["clusters"] == [256, 64, 16]
     assert document_of({"quantize.clusters": "8"}, base)["quantize"] == {"name": "kmeans", "clusters": [8]}
+
+
+@pytest.mark.parametrize(("dataset", "quantizer"), [("", "calibrated"), ("digits", "calibrated")])
+def test_safe_calibrates_with_unlabelled_inputs(dataset: str, quantizer: str) -> None:
+    """With a data set and without one; the job is valid."""
+    form = {**DATA, "dataset": dataset, "calibrate.inputs": "digits", "preset": "safe"}
+
+    spec = JobSpec.parse(document_of(form, preset_spec(form)))
+
+    assert spec.quantize is not None
+    assert spec.quantize.name == quantizer
+    assert spec.calibrate is not None
+    assert spec.calibrate.inputs == "digits"
+
+
+def test_a_form_takes_back_the_inputs_of_the_job_that_it_clones() -> None:
+    """The calibration goes with them, except for what the form itself asks of it."""
+    base = {"checkpoint": "ckpt_1", "calibrate": {"inputs": "digits", "samples": 64}}
+
+    assert document_of({"calibrate.inputs": ""}, base) == {"checkpoint": "ckpt_1"}
+    assert document_of({}, base) == base
+    kept = document_of({"calibrate.inputs": "", "calibrate.samples": "32"}, base)
+    assert kept["calibrate"] == {"samples": 32}
