@@ -117,6 +117,18 @@ class Dataset:
         return {name: tuple(values.shape[1:]) for name, values in self.train.inputs.items()}
 
     @property
+    def integer_ranges(self) -> dict[str, tuple[int, int]]:
+        """The smallest and largest value, over all splits, of each input of integers, by name."""
+        found: dict[str, tuple[int, int]] = {}
+        for split in self.splits.values():
+            for name, values in split.inputs.items():
+                if values.dtype.kind in "iu" and values.size:
+                    low, high = int(values.min()), int(values.max())
+                    known = found.get(name, (low, high))
+                    found[name] = (min(low, known[0]), max(high, known[1]))
+        return found
+
+    @property
     def input_shape(self) -> tuple[int, int, int]:
         """Channels, height and width of an image. Raises DatasetError (``wrong_input_shape``) where it has none."""
         shape = self.train.input.shape[1:]

@@ -22,6 +22,7 @@ class DatasetFacts:
         classes: number of classes; None where the targets are no labels.
         targets: shape of one sample's target and element type; None where there are none.
         samples: number of samples of each split; empty where it is not known.
+        ranges: smallest and largest value of inputs of integers, by name; left out where they are not known.
         id: of the data set on a server; None where it is built in or a file.
     """
 
@@ -29,6 +30,7 @@ class DatasetFacts:
     classes: int | None
     targets: tuple[tuple[int, ...], str] | None = ((), "int64")
     samples: Mapping[str, int] = field(default_factory=dict)
+    ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     id: str | None = None
 
     @classmethod
@@ -49,7 +51,8 @@ class DatasetFacts:
         inputs = {row["name"]: (tuple(row["shape"]), row["dtype"]) for row in document["inputs"]}
         targets = document["targets"]
         about_targets = None if targets is None else (tuple(targets["shape"]), targets["dtype"])
-        return cls(inputs, document["classes"], about_targets, document["splits"])
+        ranges = {row["name"]: tuple(row["range"]) for row in document["inputs"] if row.get("range") is not None}
+        return cls(inputs, document["classes"], about_targets, document["splits"], ranges)
 
     @property
     def image_shape(self) -> tuple[int, int, int]:

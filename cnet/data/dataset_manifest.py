@@ -14,11 +14,12 @@ from cnet.formats.upload_manifest import UploadManifest, WarningRow
 
 
 class InputRow(StrictDocument):
-    """One input of a data set: ``shape`` is that of one sample."""
+    """One input of a data set: ``shape`` is that of one sample, ``range`` the smallest and largest of its integers."""
 
     name: str
     shape: tuple[int, ...] = Field(strict=False)
     dtype: str
+    range: tuple[int, int] | None = Field(default=None, strict=False)  # not in the manifests of earlier releases
 
 
 class TargetRow(StrictDocument):
@@ -54,8 +55,9 @@ class DatasetManifest(UploadManifest):
         """The manifest of a data set."""
         dataset = uploaded.dataset
         train, targets = dataset.train, dataset.train.targets
+        ranges = dataset.integer_ranges
         inputs = [
-            InputRow(name=name, shape=tuple(values.shape[1:]), dtype=values.dtype.name)
+            InputRow(name=name, shape=tuple(values.shape[1:]), dtype=values.dtype.name, range=ranges.get(name))
             for name, values in train.inputs.items()
         ]
         return cls(

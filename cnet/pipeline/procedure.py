@@ -28,6 +28,7 @@ from cnet.data.validation import with_validation
 from cnet.errors import SpecError
 from cnet.formats.parsing.tensor_values import check_finite
 from cnet.models.programs import StoredProgram
+from cnet.models.programs.embedding_ids import embedding_rows
 from cnet.pipeline import log_warnings
 from cnet.pipeline.calibrated_network import CalibratedNetwork
 from cnet.pipeline.context import RunContext
@@ -48,6 +49,7 @@ from cnet.results.points import Point
 from cnet.search import Candidate, CandidateGrid
 from cnet.spec import JobSpec, Target
 from cnet.tables import without_tables
+from cnet.training.tasks.program_fit import check_ids
 from cnet.weights import Selection, Weights
 
 
@@ -213,10 +215,12 @@ def uses_own_inputs(spec: JobSpec) -> bool:
 
 
 def _as_taken(dataset: Dataset | None, program: StoredProgram | None, observer: RunObserver) -> Dataset | None:
-    """The data set with the axes that the program takes."""
+    """The data set with the axes that the program takes. Raises DatasetError where it holds ids that it does not."""
     if dataset is None or program is None:
         return dataset
-    return dataset_for(dataset, [one.shape[1:] for one in program.program.inputs], observer.log)
+    taken, rows = program.program.inputs, embedding_rows(program.program)
+    check_ids([rows.get(one.name) for one in taken], list(dataset.train.inputs), dataset.integer_ranges)
+    return dataset_for(dataset, [one.shape[1:] for one in taken], observer.log)
 
 
 def _with_validation(spec: JobSpec, dataset: Dataset | None, observer: RunObserver) -> Dataset | None:

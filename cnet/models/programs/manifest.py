@@ -11,6 +11,7 @@ from cnet.errors import CnetError, ProgramError
 from cnet.formats.parsing.contents import Notice
 from cnet.formats.upload_manifest import UploadManifest, WarningRow
 from cnet.models.programs.document import ProgramInput, ProgramOutput, Size
+from cnet.models.programs.embedding_ids import embedding_rows
 from cnet.models.programs.reader import ProgramArchive
 
 
@@ -45,6 +46,8 @@ class ProgramManifest(UploadManifest):
         tied: groups of names that share one tensor.
         operators: what the graphs call.
         torch_version: the version that wrote the archive.
+        embedding_rows: how many ids, from 0, an input takes, by its name; inputs of which it is not known are left
+            out, and so are all in manifests of earlier releases.
         warnings: what the user should know.
     """
 
@@ -61,6 +64,7 @@ class ProgramManifest(UploadManifest):
     tied: tuple[tuple[str, ...], ...] = Field(strict=False)
     operators: tuple[str, ...] = Field(strict=False)
     torch_version: str
+    embedding_rows: dict[str, int] = Field(default_factory=dict)
 
     @classmethod
     def of(cls, archive: ProgramArchive) -> ProgramManifest:
@@ -89,6 +93,7 @@ class ProgramManifest(UploadManifest):
             tied=weights.tied,
             operators=program.operators,
             torch_version=program.torch_version,
+            embedding_rows=embedding_rows(program),
             warnings=tuple(WarningRow.of(notice) for notice in _notices(archive)),
         )
 

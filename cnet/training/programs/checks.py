@@ -6,13 +6,14 @@ beyond them when its two arguments do not fit: both are called only after their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from cnet.errors import ProgramError
+from cnet.errors import DatasetError, ProgramError
 from cnet.models.programs import Program
 
 _MOST_LAYERS = 64
@@ -149,6 +150,18 @@ def check_inputs(program: Program, inputs: Sequence[Tensor]) -> None:
                 f"{tuple(given.shape)}. Give inputs as the program was exported for, or export it with dynamic sizes.",
                 code="program_shape",
             )
+
+
+@contextmanager
+def index_errors_named() -> Iterator[None]:
+    """Turn an IndexError of the block, which runs a program, into a DatasetError (``ids_out_of_range``)."""
+    try:
+        yield
+    except IndexError as error:
+        raise DatasetError(
+            f"data set: its inputs hold an id for which a table of the network has no row ({error}). Correct the ids.",
+            code="ids_out_of_range",
+        ) from error
 
 
 def _need(fits: bool, operator: str, what: str) -> None:

@@ -15,7 +15,7 @@ from torch.fx import GraphModule, Node
 
 from cnet.models.programs import Program
 from cnet.models.programs.document import Argument, Call, Graph, Option, Reference, SpecialFloat
-from cnet.training.programs.checks import CHECKED, check_inputs
+from cnet.training.programs.checks import CHECKED, check_inputs, index_errors_named
 from cnet.training.programs.modes import in_mode
 from cnet.training.programs.normalization import measuring_graph
 from cnet.weights import Tensor as StoredTensor
@@ -106,9 +106,11 @@ class ProgramModule(TensorLevel):
 
         Raises:
             ProgramError: (``program_shape``) the inputs are not those that the program takes.
+            DatasetError: (``ids_out_of_range``) they hold an id for which a table of the program has no row.
         """
         check_inputs(self.program, inputs)
-        outputs: tuple[Tensor, ...] = self._graphs[self.training](*self._tensors(), *inputs)
+        with index_errors_named():
+            outputs: tuple[Tensor, ...] = self._graphs[self.training](*self._tensors(), *inputs)
         return outputs[0] if len(outputs) == 1 else outputs
 
     def measure(self, *inputs: Tensor) -> None:
@@ -121,7 +123,8 @@ class ProgramModule(TensorLevel):
             values = [*self._values, *(one.value for one in self.program.inputs)]
             self._measuring = build_graph(measuring_graph(self.program), values, self._device)
         check_inputs(self.program, inputs)
-        self._measuring(*self._tensors(), *inputs)
+        with index_errors_named():
+            self._measuring(*self._tensors(), *inputs)
 
     def _tensors(self) -> Iterator[Tensor]:
         """The tensors that the graphs use, in the order of their arguments."""

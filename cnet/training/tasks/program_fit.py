@@ -47,7 +47,8 @@ def check_dataset(program: ProgramManifest, choice: ProgramArchitecture, dataset
 
     Raises:
         ProgramError: (``program_operator``) the program cannot be trained; (``program_shape``) it takes one sample.
-        DatasetError: (``wrong_input_shape``, ``bad_labels``, ``labels_out_of_range``) the data do not fit it.
+        DatasetError: (``wrong_input_shape``, ``ids_out_of_range``, ``bad_labels``, ``labels_out_of_range``) the data do
+            not fit it.
         SpecError: the output that the job names does not exist, or the job has to name one.
     """
     _check_trainable(program)
@@ -65,7 +66,7 @@ def check_calibration(program: ProgramManifest, choice: ProgramArchitecture, inp
 
     Raises:
         ProgramError: the program cannot be run on batches.
-        DatasetError: (``wrong_input_shape``) it does not take the inputs; both shapes are stated.
+        DatasetError: (``wrong_input_shape``, ``ids_out_of_range``) it does not take the inputs; both are stated.
         SpecError: the output that the job names does not exist, or the job has to name one.
     """
     _check_trainable(program)
@@ -112,6 +113,28 @@ def _check_inputs(program: ProgramManifest, dataset: DatasetFacts) -> None:
             "program's, in their order and of their shape: integers for integers, numbers or uint8 for numbers.",
             code="wrong_input_shape",
         )
+    check_ids([program.embedding_rows.get(one.name) for one in program.inputs], list(dataset.inputs), dataset.ranges)
+
+
+def check_ids(rows: Sequence[int | None], names: Sequence[str], ranges: Mapping[str, tuple[int, int]]) -> None:
+    """Check that a program's embeddings have a row for each id that a data set holds.
+
+    Args:
+        rows: of the embedding that looks up each input of the program; None where none is known.
+        names: of the inputs of the data set, in the same order.
+        ranges: smallest and largest value of the inputs of integers, by name.
+
+    Raises:
+        DatasetError: (``ids_out_of_range``) an id has no row; both are stated.
+    """
+    for count, name in zip(rows, names, strict=False):
+        low, high = ranges.get(name, (0, 0))
+        if count is not None and (low < 0 or high >= count):
+            raise DatasetError(
+                f"{name}: it holds the id {low if low < 0 else high}, and the network's embedding takes 0 to "
+                f"{count - 1}. Correct the ids.",
+                code="ids_out_of_range",
+            )
 
 
 def _takes(

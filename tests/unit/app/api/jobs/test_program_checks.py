@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from cnet.data.dataset_facts import DatasetFacts
 from cnet.errors import DatasetError, ProgramError, SpecError
 from cnet.models.programs import ProgramInput, ProgramManifest, ProgramOutput
 from cnet.spec import ProgramArchitecture
+from cnet.training.programs import export_program
 from cnet.training.tasks.program_fit import check_dataset, chosen_output
 from tests.api_bench import Bench, npz, small_dataset, small_weights
 from tests.small_program import small_network, small_program
 from tests.unit.app.api.http.test_problems import check_problem
+from tests.unit.cnet.training.programs.networks import Recurrent
 
 
 def add_program(bench: Bench, body: bytes | None = None) -> str:
@@ -90,6 +93,26 @@ def test_a_data_set_that_does_not_fit_the_program_is_refused(
     spec = {"architecture": {"program": add_program(bench)}, "dataset": made}
     problem = check_problem(bench.client.post("/v1/jobs:validate", json=spec), 422, code)
     assert all(part in problem["detail"] for part in says), problem["detail"]
+
+
+@pytest.mark.parametrize("use", ["dataset", "calibrate"])
+def test_ids_beyond_the_embedding_are_refused(bench: Bench, use: str, tmp_path: Path) -> None:
+    """Ranges of stored data sets and rows of stored programs are known before the job is queued."""
+    export_program(Recurrent(nn.LSTM), torch.randint(0, 30, (4, 7)), tmp_path / "net.pt2")
+    program = add_program(bench, (tmp_path / "net.pt2").read_bytes())
+    ids = np.arange(40 * 7).reshape(40, 7) % 100
+    made = {
+        name: bench.client.post("/v1/datasets", content=npz(x=x, y=np.arange(40) % 4)).json()["id"]
+        for name, x in {"wrong": ids, "right": ids % 30}.items()
+    }
+
+    def validate(dataset: str) -> Any:
+        spec = {"dataset": dataset} if use == "dataset" else {"calibrate": {"inputs": dataset}}
+        return bench.client.post("/v1/jobs:validate", json={"architecture": {"program": program}, **spec})
+
+    problem = check_problem(validate(made["wrong"]), 422, "ids_out_of_range")
+    assert problem["detail"] == "x: it holds the id 99, and the network's embedding takes 0 to 29. Correct the ids."
+    assert validate(made["right"]).status_code == 200
 
 
 def test_a_drop_of_a_task_without_percentages_is_told_to_be_one_of_its_metric(bench: Bench) -> None:
