@@ -43,14 +43,17 @@ class Score:
     def shared_by(cls, points: Sequence[Point]) -> Self:
         """The most telling number of the points of one or several jobs.
 
-        It is that of the task where those that have one have the same, then the accuracy, then the noise in the
-        weights. Points that do not have it cannot be compared with the others.
+        It is that of the task where those that have one have the same, then the accuracy, then the agreement with the
+        original, then the noise in the weights. Points that do not have it cannot be compared with the others.
         """
         metrics = [point.metric for point in points if point.metric is not None]
         if len({(each.name, each.unit) for each in metrics}) == 1:
             return cls._of_task(metrics[0].name, metrics[0].unit, higher_is_better=metrics[0].higher_is_better)
         if any(point.accuracy is not None for point in points):
             return cls("Accuracy (%)", lambda p: p.accuracy, lambda b: b.accuracy, formatting.percent, in_percent=True)
+        if any(point.agreement is not None for point in points):
+            name = "Agreement with the original (%)"
+            return cls(name, lambda p: p.agreement, lambda _: 100.0, formatting.percent, in_percent=True)
         if any(point.snr_db is not None for point in points):
             decibels = "{:.1f} dB".format
             return cls("Signal-to-noise ratio of the weights (dB)", lambda p: p.snr_db, lambda _: None, decibels)

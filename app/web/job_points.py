@@ -11,9 +11,16 @@ from cnet.results.metrics import DeclaredMetric, declared_metrics, nested_result
 from cnet.results.points import BaselineResult, Point
 
 _HIDDEN = frozenset({"metric", "sha256", "sparsity_requested", "clusters_requested"})
-_ALWAYS = ("index", "bytes_total", "ratio", "accuracy", "metric_value", "sparsity", "clusters")
+_SCORES = ("accuracy", "accuracy_validation", "metric_value", "metric_validation", "agreement", "kl")
+_ALWAYS = ("index", "bytes_total", "ratio", *_SCORES, "sparsity", "clusters")
 _OWN_COLUMNS = frozenset({"accuracy", "agreement"})  # scores of tasks that points have as metrics anyway
-_HEADINGS = {"index": "point", "ratio": "smaller", "bytes_total": "size"}
+_HEADINGS = {
+    "index": "point",
+    "ratio": "smaller",
+    "bytes_total": "size",
+    "accuracy": "test accuracy",
+    "accuracy_validation": "validation accuracy",
+}
 """What stands above the columns whose names in JSON say little to people."""
 _UNITS = {"bytes": formatting.size, "percent": formatting.percent, "fraction": formatting.share}
 
@@ -82,10 +89,16 @@ def _task_columns(points: Sequence[Point]) -> list[Column]:
     name, write = first.name.replace("_", " "), _UNITS.get(first.unit, formatting.number)
     test = [write(None if score is None else score.value) for score in scores]
     validation = [write(None if score is None else score.validation) for score in scores]
-    about = "What networks of this task are compared by, on the {} split."
+    about = "What networks of this task are compared by, on the {} split{}."
     return [
-        Column("metric_value", f"test {name}", first.unit, about.format("test"), test),
-        Column("metric_validation", f"validation {name}", first.unit, about.format("validation"), validation),
+        Column("metric_value", f"test {name}", first.unit, about.format("test", ""), test),
+        Column(
+            "metric_validation",
+            f"validation {name}",
+            first.unit,
+            about.format("validation", ", by which the point is selected"),
+            validation,
+        ),
     ]
 
 

@@ -7,7 +7,7 @@ were not trained for it lose most of their accuracy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +83,11 @@ def _measured_ruin(point: Point, baseline: BaselineResult) -> str | None:
     ruined = after < RUINED_SHARE * before if before > 0 else after < RUINED_ERROR * before
     if not ruined:
         return None
-    return f"{name}: it was {abs(before):.6g} before compression and is {abs(after):.6g} now. {_TRAINED_REMEDY}"
+    split = "test" if _on_both_splits(point)[1] is None else "validation"
+    return (
+        f"{name}: it was {abs(before):.6g} before compression and is {abs(after):.6g} now, on the {split} split. "
+        f"{_TRAINED_REMEDY}"
+    )
 
 
 def _without_measurement(point: Point, snr_db: float) -> Iterator[ResultWarning]:
@@ -160,11 +164,24 @@ def _agreement(point: Point, unit: str) -> str:
 
 
 def _measured(baseline: BaselineResult, point: Point) -> str:
-    """The score of a point, and that of the network before compression."""
+    """The score of a point and that of the original, each with its split: the test split, then that of choices."""
     unit = "percent" if point.metric is None else point.metric.unit
     written = "{:.4g} %".format if unit == "percent" else f"{{:.6g}} {unit}".rstrip().format
-    before = "" if baseline.quality is None else f"; before compression {written(abs(baseline.quality))}"
     name = point.metric.name if point.metric else "accuracy"
-    validated = point.accuracy_validation if point.metric is None else point.metric.validation
-    split = "test" if validated is None else "validation"
-    return f"{name} {written(abs(point.quality or 0.0))}{before} (on the {split} split)"
+    (before, before_validation), (after, validation) = _on_both_splits(baseline), _on_both_splits(point)
+    told = "" if after is None else f"{written(after)} on the test split{_before(before, written)}"
+    if validation is not None:
+        used = f"{written(validation)} on the validation split{_before(before_validation, written)}"
+        told = f"{told}; the selection used {used}" if told else used
+    return f"{name} {told}"
+
+
+def _on_both_splits(result: BaselineResult | Point) -> tuple[float | None, float | None]:
+    """The score on the test split and that on the validation split."""
+    if result.metric is None:
+        return result.accuracy, result.accuracy_validation
+    return result.metric.value, result.metric.validation
+
+
+def _before(value: float | None, written: Callable[[float], str]) -> str:
+    return "" if value is None else f", {written(value)} before compression"

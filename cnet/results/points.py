@@ -198,7 +198,8 @@ class Point:
         metadata=_point(
             "network",
             "percent",
-            "Accuracy of the decoded network on the validation split; null without one.",
+            "Accuracy of the decoded network on the validation split, by which the point is selected; null without "
+            "one.",
             lambda m: validation_score(m.network.scores, "accuracy"),
             noted="measured",
         ),

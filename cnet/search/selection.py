@@ -28,6 +28,8 @@ from cnet.spec import Target
 DEFAULT_DROP = 1.0
 """Largest drop of the selected point where a job has no target, in points of accuracy."""
 
+_DEFAULT_LIMIT = ", which is what a job may lose that names no target"
+
 _ROUNDING = 1e-9  # accuracies are quotients; a drop of exactly the limit must pass
 
 
@@ -79,13 +81,19 @@ def selection_reason(target: Target | None, baseline: BaselineResult, points: Se
             order, [point for point in points if meets_target(target, baseline, point)], _describe_target(target)
         )
     if selected.quality is None:
-        return f"the smallest of {len(points)} (the job has no target)"
+        return f"the smallest of {len(points)}: the job names no target, and has no score to choose by"
     limit = _default_drop(baseline)
-    drop = f"a drop of at most {_describe_drop(limit, baseline)}"
+    split = "test" if _on_test_split(selected) else "validation"
+    drop = f"a loss of at most {_describe_drop(limit, baseline)} on the {split} split"
     near = [point for point in points if _drops_at_most(limit, baseline)(point)]
     if not near:
-        return f"the {best}: none has {drop}, and the job has no target"
-    return f"{_among('smallest', near, drop)} (the job has no target)"
+        return f"the {best}: none has {drop}{_DEFAULT_LIMIT}"
+    return f"{_among('smallest', near, drop)}{_DEFAULT_LIMIT}"
+
+
+def _on_test_split(point: Point) -> bool:
+    """Whether choices compare scores on the test split, because there is no validation split."""
+    return (point.accuracy_validation if point.metric is None else point.metric.validation) is None
 
 
 def _among(order: str, points: Sequence[Point], limit: str) -> str:

@@ -66,7 +66,7 @@ def test_the_verdict_stands_beside_a_warning_that_does_not_judge(bench: Bench, c
     text = " ".join(page_of(bench, f"/jobs/{job.id}").text.split())
 
     assert "Read this." in text
-    assert ("Measured, accuracy 97.5 %" in text) is shown
+    assert ("Measured, accuracy 97.5 % on the test split" in text) is shown
 
 
 def test_a_metric_is_named_once(bench: Bench) -> None:
@@ -80,8 +80,8 @@ def test_a_metric_is_named_once(bench: Bench) -> None:
 
     text = " ".join(page_of(bench, f"/jobs/{job.id}").text.split())
 
-    assert "MSE0.0036 → 0.0136" in text
-    assert "MSE: 0.0136, 0.01 worse than the original" in text
+    assert "MSE (test)0.0036 → 0.0136" in text
+    assert "MSE (test): 0.0136, 0.01 worse than the original" in text
     assert "Mse" not in text
     assert "What networks of this task are compared by, on the test split." in text
     assert "test mse" in [column.heading for column in columns_of([point])]
@@ -181,3 +181,53 @@ def test_an_ended_job_runs_again(bench: Bench) -> None:
 def test_a_job_that_has_not_begun_shows_no_empty_box(bench: Bench) -> None:
     """Its log says that it has no line."""
     assert "No line yet." in page_of(bench, f"/jobs/{add_job(bench, name='waiting').id}").text
+
+
+def test_each_score_says_its_split(bench: Bench) -> None:
+    """The summary has that of the test; the table has also that by which the point was selected."""
+    metric = TaskScore("accuracy", "percent", 83.2, 93.67, higher_is_better=True)
+    job = claim(bench, add_job(bench))
+    add_baseline(bench, job, accuracy=83.2, accuracy_validation=93.67, metric=metric)
+    after = {"accuracy": 82.8, "accuracy_validation": 93.0, "metric": replace(metric, value=82.8, validation=93.0)}
+    add_point(bench, job, 0, snr_db=20.0, **after)
+    finish(bench, job, selected=0)
+
+    text = " ".join(page_of(bench, f"/jobs/{job.id}").text.split())
+
+    assert "Accuracy (test)83.20 % → 82.80 %" in text
+    assert (
+        "82.8 % on the test split, 83.2 % before compression; the selection used 93 % on the validation split" in text
+    )
+    assert "test accuracy" in text
+    assert "validation accuracy" in text
+    assert "by which the point is selected" in text
+
+
+def test_a_calibrated_job_shows_agreement_first(bench: Bench) -> None:
+    """In the list, the headline, the plot and the table, where no accuracy is known."""
+    job = claim(bench, add_job(bench))
+    add_baseline(bench, job, accuracy=None)
+    add_point(bench, job, 0, accuracy=None, snr_db=32.9, agreement=99.22, kl=0.0123)
+    finish(bench, job, selected=0)
+
+    text = " ".join(page_of(bench, f"/jobs/{job.id}").text.split())
+
+    assert "agreement 99.22 %" in " ".join(page_of(bench, "/").text.split())
+    assert "Agreement99.22 % KL0.0123 nats" in text
+    assert "Agreement with the original (%)" in text
+    assert "Agreement with the original: 99.22 %, KL 0.0123 nats" in text
+    names = [column.name for column in columns_of([replace(a_point(0, 100), agreement=99.22, kl=0.01, snr_db=32.9)])]
+    assert names.index("agreement") < names.index("kl") < names.index("snr_db")
+
+
+def test_downloads_of_a_running_job_are_not_final(bench: Bench) -> None:
+    """Another point may be selected; once the job has ended nothing is said."""
+    job = claim(bench, add_job(bench))
+    add_baseline(bench, job)
+    add_point(bench, job, 0)
+
+    running = page_of(bench, f"/jobs/{job.id}").text
+    finish(bench, job, selected=0)
+
+    assert "Not final: the job has not ended" in running
+    assert "Not final" not in page_of(bench, f"/jobs/{job.id}").text
