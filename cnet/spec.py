@@ -183,9 +183,7 @@ class JobSpec(UserDocument):
             )
         if self.program is None and self.architecture is not None and self.dataset is None:
             if self.calibrate is None:
-                raise ValueError(
-                    "an architecture needs a dataset, or inputs in calibrate. Give one, or leave the architecture out."
-                )
+                raise ValueError("an architecture needs data. Give a dataset or calibrate.inputs, or leave it out.")
             if self.checkpoint is None:
                 raise ValueError("an architecture that is not trained needs weights. Give a checkpoint, or a dataset.")
         if self.checkpoint is not None and self.baseline is not None:
@@ -251,14 +249,21 @@ class JobSpec(UserDocument):
         return self.dataset is not None
 
     @property
+    def adapts(self) -> bool:
+        """Whether weights are trained after the original, and so make up for what pruning and quantizing have done."""
+        training, recover = self.training or Training(), self.recover or Recover()
+        return self.trains and training.epochs + recover.epochs + recover.centroid_epochs > 0
+
+    @property
     def program(self) -> ProgramArchitecture | None:
         """The program that the job names as its architecture; None where it names none."""
         return self.architecture if isinstance(self.architecture, ProgramArchitecture) else None
 
     def resolved(self) -> JobSpec:
         """The same job with every default written out, as its manifest and the API show it."""
+        unpruned = {} if self.adapts else {"sparsity": (0.0,)}  # no training would make up for it
         update: dict[str, Any] = {
-            "prune": self.prune or self._default_pruner(),
+            "prune": self.prune or PRUNERS.create(DEFAULT_PARTS["prune"], **unpruned),
             "quantize": self.quantize or self._default_quantizer(),
             "encode": self.encode or ENCODERS.create(DEFAULT_PARTS["encode"]),
         }
@@ -267,7 +272,7 @@ class JobSpec(UserDocument):
             update["training"] = training
             update["validation"] = DEFAULT_VALIDATION if self.validation is None else self.validation
             update["prune"] = _prune_gradually(update["prune"], training)
-            update["method"] = self.method or METHODS.create(DEFAULT_PARTS["method"])
+            update["method"] = self.method or METHODS.create(DEFAULT_PARTS["method"] if self.adapts else "none")
             update["recover"] = self.recover or Recover()
             if self.checkpoint is None and self.program is None:
                 update["baseline"] = self.baseline or Baseline()
@@ -277,17 +282,12 @@ class JobSpec(UserDocument):
         """The JSON form, without the fields that are not set."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True, serialize_as_any=True)
 
-    def _default_pruner(self) -> Pruner:
-        """The pruner of a job that names none. It prunes nothing without a data set to recover on."""
-        return PRUNERS.create(DEFAULT_PARTS["prune"], **({} if self.trains else {"sparsity": (0.0,)}))
-
     def _default_quantizer(self) -> Quantizer:
         """The quantizer of a job that names none."""
-        if self.calibrate is not None:
-            return QUANTIZERS.create(DEFAULT_QUANTIZER_CALIBRATED, quality=DEFAULT_QUALITY)
-        if self.trains:
+        if self.adapts and self.calibrate is None:
             return QUANTIZERS.create(DEFAULT_PARTS["quantize"])
-        return QUANTIZERS.create(DEFAULT_QUANTIZER_ALONE, quality=DEFAULT_QUALITY)
+        name = DEFAULT_QUANTIZER_ALONE if self.calibrate is None else DEFAULT_QUANTIZER_CALIBRATED
+        return QUANTIZERS.create(name, quality=DEFAULT_QUALITY)
 
 
 def _prune_gradually(pruner: Pruner, training: Training) -> Pruner:

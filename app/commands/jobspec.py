@@ -28,6 +28,7 @@ from app.commands.options import (
     MinRatio,
     MinSnr,
     Name,
+    NoTraining,
     Program,
     Quality,
     Sparsity,
@@ -58,6 +59,7 @@ class SpecOptions:
     min_snr: MinSnr = None
     quality: Quality = None
     inputs: Inputs = None
+    no_training: NoTraining = False
     assignments: Assignments = None
 
     def document(self, checkpoint: str | None = None, base: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -120,18 +122,37 @@ class SpecOptions:
             name = getattr(self, slot)
             if name is not None:
                 _name_part(document, slot, name)
-        if self.program is not None:
-            if self.architecture is not None:
-                raise typer.BadParameter(
-                    "the network is named twice, by --architecture too. Leave one of them out.", param_hint="--program"
-                )
-            given = {key: value for key, value in _part(document, "architecture").items() if key != "name"}
-            document["architecture"] = {**given, "program": self.program}
+        self._add_program(document)
         if self.dataset is not None:
             document["dataset"] = self.dataset
+        if self.no_training:
+            self._leave_training_out(document)
         target = {name: value for name in _TARGETS if (value := getattr(self, name)) is not None}
         if target:
             document["target"] = target
+
+    def _add_program(self, document: dict[str, Any]) -> None:
+        if self.program is None:
+            return
+        if self.architecture is not None:
+            raise typer.BadParameter(
+                "the network is named twice, by --architecture too. Leave one of them out.", param_hint="--program"
+            )
+        given = {key: value for key, value in _part(document, "architecture").items() if key != "name"}
+        document["architecture"] = {**given, "program": self.program}
+
+    def _leave_training_out(self, document: dict[str, Any]) -> None:
+        if document.get("dataset") is None:
+            raise typer.BadParameter(
+                "there is no data set, so nothing is trained. Leave the option out.", param_hint="--no-training"
+            )
+        if self.method is not None:
+            raise typer.BadParameter(
+                "a method is a way to train, but --method is given. Leave one of them out.", param_hint="--no-training"
+            )
+        document["training"] = {**_part(document, "training"), "epochs": 0}
+        document["recover"] = {**_part(document, "recover"), "epochs": 0, "centroid_epochs": 0}
+        _name_part(document, "method", "none")
 
     def _add_quality(self, document: dict[str, Any]) -> None:
         if self.quality is None:

@@ -124,6 +124,10 @@ Inputs = Annotated[
         "also the id of a data set, ds_...",
     ),
 ]
+NoTraining = Annotated[
+    bool,
+    typer.Option("--no-training", help="Only measure on the data set: train nothing, and so prune nothing by default."),
+]
 Quality = Annotated[
     str | None,
     typer.Option(

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cnet.results.points import BaselineResult, Point
 
+RUINED_CODE = "likely_ruined"
+"""Code of the warning about a network that is likely to be ruined."""
+
 RUINED_DB = 12.0
 """Signal-to-noise ratio in dB below which a network is likely to be ruined: a sixteenth of the energy is noise."""
 
@@ -37,8 +40,8 @@ RUINING_BITS = 3.0
 
 _REMEDY = "Ask for the quantizer auto with quality safe and for no sparsity, or give a data set to train on."
 _TRAINED_REMEDY = (
-    "Ask for less sparsity, for the quantizer auto or more clusters, or for more epochs at a smaller "
-    "training.learning_rate; if the data are few, leave the training out."
+    "Ask for less sparsity (0 prunes nothing), for the quantizer auto or more clusters, or for more epochs at a "
+    "smaller training.learning_rate; if the data are few, train nothing (on the command line --no-training)."
 )
 _NAMED_TENSORS = 5
 
@@ -69,7 +72,7 @@ def warnings_about(point: Point, baseline: BaselineResult) -> tuple[ResultWarnin
     if point.quality is None and point.agreement is None:
         return tuple(_without_measurement(point, point.snr_db))
     lost = _measured_ruin(point, baseline)
-    return () if lost is None else (ResultWarning("likely_ruined", lost),)
+    return () if lost is None else (ResultWarning(RUINED_CODE, lost),)
 
 
 def _measured_ruin(point: Point, baseline: BaselineResult) -> str | None:
@@ -94,7 +97,7 @@ def _without_measurement(point: Point, snr_db: float) -> Iterator[ResultWarning]
     yield ResultWarning("accuracy_unknown", accuracy_unknown())
     if snr_db < RUINED_DB:
         yield ResultWarning(
-            "likely_ruined",
+            RUINED_CODE,
             f"the noise in the weights is only {snr_db:.1f} dB below them, and below {RUINED_DB:g} dB networks that "
             f"were not trained for it are usually ruined. {_REMEDY}",
         )
@@ -129,20 +132,20 @@ def foreseen(sparsity: float, bits: float) -> Iterator[ResultWarning]:
     yield ResultWarning("accuracy_unknown", accuracy_unknown())
     if sparsity > RUINING_SPARSITY:
         yield ResultWarning(
-            "likely_ruined",
+            RUINED_CODE,
             f"prune.sparsity: {sparsity:g} without training usually ruins a network; up to {RUINING_SPARSITY:g} most "
             f"survive. {_REMEDY}",
         )
     if bits < RUINING_BITS:
         yield ResultWarning(
-            "likely_ruined",
+            RUINED_CODE,
             f"quantize: labels of {bits:.1f} bits without training usually ruin a network. {_REMEDY}",
         )
 
 
 def verdict(baseline: BaselineResult, point: Point) -> str:
     """One line that says whether the network of a point can be expected to work."""
-    ruined = any(warning.code in ("likely_ruined", "layer_ruined") for warning in point.warnings)
+    ruined = any(warning.code in (RUINED_CODE, "layer_ruined") for warning in point.warnings)
     if point.quality is not None:
         return f"verdict: {'ruined' if ruined else 'measured'}, {_measured(baseline, point)}"
     if point.snr_db is None:

@@ -14,7 +14,7 @@ from cnet.client.calls.jobs import JobCalls
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from cnet.pipeline.local.compress_module import CompressedModule, Data, ExportedJob
+    from cnet.pipeline.local.compress_module import Arrays, CompressedModule, Data, ExportedJob
 
 
 class ModuleCalls(FileCalls, JobCalls):
@@ -25,6 +25,7 @@ class ModuleCalls(FileCalls, JobCalls):
         module: nn.Module,
         data: Data | None = None,
         *,
+        inputs: Arrays | None = None,
         spec: Mapping[str, Any] | None = None,
         task: str | Mapping[str, Any] = "classification",
         output: int | str | None = None,
@@ -44,9 +45,12 @@ class ModuleCalls(FileCalls, JobCalls):
             WaitTimeoutError: it has not ended in time. It goes on.
             OSError: a file cannot be written.
         """
-        from cnet.pipeline.local.compress_module import exported_job
+        from cnet.pipeline.local.compress_module import check_writable, exported_job
 
-        exported = exported_job(module, data, spec or {}, task=task, output=output, example_inputs=example_inputs)
+        check_writable(out)
+        exported = exported_job(
+            module, data, inputs, spec or {}, task=task, output=output, example_inputs=example_inputs
+        )
         job = await self._transport.work(exported.__enter__)
         try:
             return await self._compress(module, job, Path(out) if out is not None else None, timeout)
@@ -71,8 +75,12 @@ class ModuleCalls(FileCalls, JobCalls):
         spec = {**exported.spec, "architecture": {**exported.spec["architecture"], "program": program["id"]}}
         if spec["dataset"] is not None and Path(spec["dataset"]).is_file():
             spec["dataset"] = (await self.upload_dataset(spec["dataset"]))["id"]
+        calibrate = spec.get("calibrate") or {}
+        if calibrate.get("inputs") is not None and Path(calibrate["inputs"]).is_file():
+            stored = await self.upload_dataset(calibrate["inputs"])
+            spec["calibrate"] = {**calibrate, "inputs": stored["id"]}
         job = (await (await self.submit(spec)).wait(timeout=timeout)).check()
         bundle = out or exported.folder / "bundle.npz"
         await job.download(bundle)
         await self._transport.work(partial(load_into, module, bundle))
-        return CompressedModule(await job.results(), out, exported.warnings)
+        return CompressedModule.of(await job.results(), out, exported.warnings)

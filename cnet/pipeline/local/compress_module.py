@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from cnet.errors import SpecError
 from cnet.models.programs import ProgramManifest, read_program
 from cnet.pipeline.inputs import RunObserver
 from cnet.pipeline.local.compress_file import compress_file, load_dataset
+from cnet.results.damage import RUINED_CODE
 from cnet.results.report import metrics
 from cnet.spec import JobSpec
 from cnet.training.tasks.program_architecture import ProgramArchitecture
@@ -29,6 +31,9 @@ from cnet.training.tasks.program_fit import check_dataset
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
+Arrays = str | Path | Mapping[str, Any] | Any
+"""Unlabelled inputs: the path of a file, arrays by the names of the inputs, or one array."""
 
 Data = str | Path | Mapping[str, Any] | tuple[Any, Any]
 """A data set: a built-in name, the path of a file, arrays by the names of an npz file, or inputs and targets."""
@@ -41,12 +46,38 @@ class CompressedModule:
     Attributes:
         report: ``baseline``, ``points`` and the index of the ``selected`` one, as the HTTP API gives them.
         bundle: the file of the selected point; None where none was asked for.
-        warnings: sentences on what the export does not carry.
+        warnings: sentences on what the export does not carry, and on what the selected point has lost.
     """
 
     report: dict[str, Any] = field(repr=False)
     bundle: Path | None
     warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, report: dict[str, Any], bundle: Path | None, exported: tuple[str, ...]) -> CompressedModule:
+        """The result of a run, which warns the caller where the network was ruined.
+
+        Args:
+            report: of the run.
+            bundle: the file that was written; None: none.
+            exported: sentences on what the export does not carry.
+        """
+        found = report["points"][report["selected"]]["warnings"] or ()
+        for each in found:
+            if each["code"] == RUINED_CODE:
+                warnings.warn(f"the compressed network is likely ruined: {each['detail']}", UserWarning, stacklevel=3)
+        return cls(report, bundle, (*exported, *(each["detail"] for each in found)))
+
+    def __repr__(self) -> str:
+        """How much smaller, and what is left of the score or the agreement."""
+        point, before = self.point, self.report.get("baseline") or {}
+        said = [f"{point['ratio']:.2f} times smaller"]
+        if point.get("accuracy") is not None:
+            said.append(f"accuracy {before.get('accuracy') or float('nan'):.2f} % -> {point['accuracy']:.2f} %")
+        elif point.get("agreement") is not None:
+            said.append(f"agreement {point['agreement']:.2f} %")
+        said += [f"{len(self.warnings)} warnings"] if self.warnings else []
+        return f"<CompressedModule: {', '.join(said)}{f', {self.bundle}' if self.bundle else ''}>"
 
     @property
     def point(self) -> dict[str, Any]:
@@ -76,6 +107,7 @@ def compress(  # noqa: PLR0913 - the module, its data, and options that most cal
     module: nn.Module,
     data: Data | None = None,
     *,
+    inputs: Arrays | None = None,
     spec: Mapping[str, Any] | None = None,
     task: str | Mapping[str, Any] = "classification",
     output: int | str | None = None,
@@ -90,6 +122,8 @@ def compress(  # noqa: PLR0913 - the module, its data, and options that most cal
         data: what to train and evaluate with: a built-in name, the path of a file, arrays by the names of an npz file
             (``{"x_train": ..., ...}``), or inputs and targets, arrays or tensors of shape (n, ...). None: the weights
             are compressed without any data.
+        inputs: unlabelled inputs to calibrate with in place of ``data``, nothing is trained then: an array or tensor of
+            shape (n, ...), arrays by the names of the inputs, or the path of a file.
         spec: the other fields of a job specification, such as ``{"prune": {"name": "magnitude", "sparsity": 0.9}}``.
         task: what the module learns: ``classification``, ``regression``, ``distill`` or ``ctc``; or an object with its
             name and parameters, ``{"name": "ctc", "blank": 96}``.
@@ -99,23 +133,27 @@ def compress(  # noqa: PLR0913 - the module, its data, and options that most cal
         out: where to write the bundle; None: it is not kept.
         observer: receives progress and log.
 
+    A UserWarning says so where the network is likely ruined.
+
     Raises:
         ProgramError: the module cannot be exported.
         CnetError: as ``cnet.pipeline.run``.
         OSError: a file cannot be written.
     """
-    with exported_job(module, data, spec or {}, task=task, output=output, example_inputs=example_inputs) as job:
+    check_writable(out)
+    with exported_job(module, data, inputs, spec or {}, task=task, output=output, example_inputs=example_inputs) as job:
         bundle = Path(out) if out is not None else job.folder / "bundle.npz"
         outcome = compress_file(None, JobSpec.parse(job.spec), bundle, observer)
         load_into(module, bundle)
         report = metrics(outcome.baseline, outcome.points, outcome.selected)
-        return CompressedModule(report, Path(out) if out is not None else None, job.warnings)
+        return CompressedModule.of(report, Path(out) if out is not None else None, job.warnings)
 
 
 @contextmanager
-def exported_job(
+def exported_job(  # noqa: PLR0913 - as ``compress``
     module: nn.Module,
     data: Data | None,
+    inputs: Arrays | None,
     spec: Mapping[str, Any],
     *,
     task: str | Mapping[str, Any],
@@ -132,21 +170,21 @@ def exported_job(
     """
     from cnet.training.programs import export_program, fitting_examples
 
-    if isinstance(module, str | os.PathLike):
-        raise SpecError(
-            f"module: it is the path {os.fspath(module)}, not a torch.nn.Module. Load the weights into their module and"
-            f" give that, or compress the file with the command `cnet compress {os.fspath(module)}`."
-        )
+    _check_module(module)
+    if data is not None and inputs is not None:
+        raise SpecError("inputs: data are given too. Give labelled data, or inputs without labels, and not both.")
     taken = sorted({"architecture", "checkpoint", "dataset"} & set(spec))
     if taken:
         raise SpecError(f"spec: it names {', '.join(taken)}, which the arguments give. Leave that out of the spec.")
     with tempfile.TemporaryDirectory(prefix="cnet-") as name:
         folder = Path(name)
-        dataset = _dataset_file(data, folder) if data is not None else None
+        dataset = _dataset_file(data, folder / "data.npz") if data is not None else None
+        calibrating = _inputs_file(inputs, folder / "inputs.npz") if inputs is not None else None
         if example_inputs is None:
-            if dataset is None:
+            named = dataset or calibrating
+            if named is None:
                 raise SpecError("example_inputs: without data they are needed. Give a batch for each input of forward.")
-            example_inputs = fitting_examples(module, *_readings(dataset))
+            example_inputs = fitting_examples(module, *_readings(named))
         exported = export_program(module, example_inputs, folder / "program.pt2")
         architecture = {
             "program": str(folder / "program.pt2"),
@@ -154,6 +192,8 @@ def exported_job(
             "output": output,
         }
         document = {**spec, "architecture": architecture, "dataset": dataset}
+        if calibrating is not None:
+            document["calibrate"] = {**spec.get("calibrate", {}), "inputs": calibrating}
         yield ExportedJob(folder / "program.pt2", document, folder, exported.warnings)
 
 
@@ -176,12 +216,44 @@ def check_dataset_fits(job: ExportedJob) -> None:
     check_dataset(ProgramManifest.of(read_program(job.program)), program, facts)
 
 
-def _dataset_file(data: Data, folder: Path) -> str:
-    """The name or path of a data set; arrays are written to a file."""
+def check_writable(out: str | Path | None) -> None:
+    """Raise SpecError where no file can be written at ``out``, before any work is done."""
+    if out is not None and (Path(out).is_dir() or not Path(out).absolute().parent.is_dir()):
+        raise SpecError(f"out: {out} is a folder, or its folder does not exist. Name a file in an existing folder.")
+
+
+def _check_module(module: object) -> None:
+    """Raise SpecError where a path or weights are given in place of a module."""
+    if isinstance(module, str | os.PathLike):
+        raise SpecError(
+            f"module: it is the path {os.fspath(module)}, not a torch.nn.Module. Load the weights into their module and"
+            f" give that, or compress the file with the command `cnet compress {os.fspath(module)}`."
+        )
+    if isinstance(module, Mapping):
+        raise SpecError(
+            "module: it is a dictionary of weights, not a torch.nn.Module. Load it into its module and give that, or "
+            "save it and compress the file with the command `cnet compress FILE`."
+        )
+
+
+def _dataset_file(data: Data, path: Path) -> str:
+    """The name or path of a data set; arrays are written to ``path``."""
     if isinstance(data, str | Path):
         return str(data)
-    arrays = dict(zip(("x", "y"), data, strict=True)) if isinstance(data, tuple) else dict(data)
-    path = folder / "data.npz"
+    if not isinstance(data, tuple | Mapping):
+        raise SpecError("data: they are one array, without targets. Give (x, y), or unlabelled inputs as `inputs`.")
+    return _written(dict(zip(("x", "y"), data, strict=True)) if isinstance(data, tuple) else dict(data), path)
+
+
+def _inputs_file(inputs: Arrays, path: Path) -> str:
+    """The name or path of unlabelled inputs; arrays are written to ``path``."""
+    if isinstance(inputs, str | Path):
+        return str(inputs)
+    return _written(dict(inputs) if isinstance(inputs, Mapping) else {"x": inputs}, path)
+
+
+def _written(arrays: Mapping[str, Any], path: Path) -> str:
+    """The path of an npz file, to which arrays are written."""
     np.savez(path, **{name: _array(values) for name, values in arrays.items()})  # type: ignore[arg-type] # names are any
     return str(path)
 

@@ -318,3 +318,36 @@ def test_a_quality_beside_its_number_is_refused_by_the_field(quantizer: str, fie
     }
     with pytest.raises(SpecError, match=rf"quantize: {field}: .* beside quality.* Give one of them\."):
         JobSpec.parse(spec)
+
+
+UNTRAINED = {
+    "architecture": "lenet5",
+    "dataset": "digits",
+    "training": {"epochs": 0},
+    "recover": {"epochs": 0, "centroid_epochs": 0},
+}
+
+
+def test_a_job_that_trains_nothing_prunes_nothing_by_default() -> None:
+    """No training makes up for it; the quantizer is the one for weights alone, or the calibrated one."""
+    resolved = JobSpec.parse({**UNTRAINED, "checkpoint": "net.pt"}).resolved()
+    calibrated = JobSpec.parse({**UNTRAINED, "checkpoint": "net.pt", "calibrate": {}}).resolved()
+
+    assert resolved.prune is not None
+    assert resolved.prune.sparsity == (0.0,)
+    assert [part.name for part in (resolved.quantize, resolved.method, calibrated.quantize) if part] == [
+        "auto",
+        "none",
+        "calibrated",
+    ]
+
+
+@pytest.mark.parametrize("field", [{"training": {"epochs": 1}}, {"recover": {"epochs": 1, "centroid_epochs": 0}}])
+def test_a_job_that_trains_prunes_by_default(field: dict[str, Any]) -> None:
+    """As the paper does."""
+    resolved = JobSpec.parse({**UNTRAINED, "checkpoint": "net.pt", **field}).resolved()
+
+    assert resolved.prune is not None
+    assert resolved.prune.sparsity == (0.9,)
+    assert resolved.quantize is not None
+    assert resolved.quantize.name == "kmeans"

@@ -170,3 +170,19 @@ def test_a_job_gets_a_name_and_labels() -> None:
     }
     with pytest.raises(typer.BadParameter, match="'team' is not of the form KEY:VALUE"):
         Naming(label=["team"]).added_to(document)
+
+
+def test_no_training_leaves_every_training_out() -> None:
+    """It overrides the epochs of a file of the same job, and keeps the rest of it."""
+    found = SpecOptions(dataset="digits", no_training=True).document(base={"training": {"epochs": 5, "batch_size": 8}})
+
+    assert found["training"] == {"epochs": 0, "batch_size": 8}
+    assert found["recover"] == {"epochs": 0, "centroid_epochs": 0}
+    assert found["method"] == {"name": "none"}
+
+
+@pytest.mark.parametrize("options", [{}, {"dataset": "digits", "method": "l1"}])
+def test_no_training_is_refused_where_it_means_nothing(options: dict[str, str]) -> None:
+    """Without a data set, and with a method to train with."""
+    with pytest.raises(typer.BadParameter, match="Leave"):
+        SpecOptions(no_training=True, **options).document()

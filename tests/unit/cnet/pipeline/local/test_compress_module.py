@@ -15,6 +15,9 @@ import cnet
 from cnet.errors import DatasetError, ProgramError, SpecError
 from tests.small_program import small_network
 
+# The networks are random, and a sparsity of a half makes other ones of them.
+pytestmark = pytest.mark.filterwarnings("ignore:the compressed network is likely ruined")
+
 SPEC = {"prune": {"name": "magnitude", "sparsity": 0.5}, "quantize": {"name": "kmeans", "clusters": 16}}
 BRIEF = {"training": {"epochs": 1}, "recover": {"epochs": 1, "centroid_epochs": 0}}
 
@@ -44,10 +47,49 @@ def test_what_cannot_be_done_leaves_the_module_as_it_was() -> None:
     assert all(torch.equal(a, b) for a, b in zip(module.parameters(), small_network().parameters(), strict=True))
 
 
-def test_a_path_is_not_a_module() -> None:
+def test_a_path_or_weights_are_not_a_module() -> None:
     """The message says how a file is compressed."""
     with pytest.raises(SpecError, match=r"cnet compress model\.pth"):
         cnet.compress("model.pth", "model.npz")  # type: ignore[arg-type] # the mistake that is made
+    with pytest.raises(SpecError, match="dictionary of weights"):
+        cnet.compress(small_network().state_dict())  # type: ignore[arg-type] # the mistake that is made
+
+
+def test_where_nothing_can_be_written_nothing_is_done(tmp_path: Path) -> None:
+    """The folder is checked before the module is."""
+    with pytest.raises(SpecError, match="its folder does not exist"):
+        cnet.compress(small_network(), out=tmp_path / "none" / "x.npz")
+
+
+@pytest.mark.parametrize("place", ["array", "arrays", "file"])
+def test_unlabelled_inputs_calibrate(tmp_path: Path, place: str) -> None:
+    """In memory or in a file; nothing is trained."""
+    x = np.random.default_rng(0).random((40, 1, 8, 8)).astype(np.float32)
+    np.savez(tmp_path / "x.npz", x=x)
+    given = {"array": x, "arrays": {"x": x}, "file": tmp_path / "x.npz"}[place]
+
+    result = cnet.compress(small_network(), inputs=given)
+
+    assert result.point["agreement"] is not None
+    assert result.report["points"][result.report["selected"]]["accuracy"] is None
+    assert "agreement" in repr(result)
+
+
+def test_one_array_is_no_labelled_data() -> None:
+    """The message names both ways to give it; both at once are refused."""
+    x = np.zeros((9, 1, 8, 8), np.float32)
+    with pytest.raises(SpecError, match="unlabelled inputs as `inputs`"):
+        cnet.compress(small_network(), x)  # type: ignore[arg-type] # the mistake that is made
+    with pytest.raises(SpecError, match="not both"):
+        cnet.compress(small_network(), (x, np.zeros(9)), inputs=x)
+
+
+def test_a_ruined_network_is_a_warning() -> None:
+    """The caller hears of it, and the result says it."""
+    ruin = {"prune": {"name": "magnitude", "sparsity": 0.999}}
+    with pytest.warns(UserWarning, match="likely ruined"):
+        result = cnet.compress(small_network(), spec=ruin, example_inputs=torch.rand(4, 1, 8, 8))
+    assert any("dB below" in each for each in result.warnings)
 
 
 def _series_network() -> nn.Module:
