@@ -6,6 +6,8 @@
   const ROUTES = { checkpoint: "checkpoints", program: "programs", dataset: "datasets", inputs: "datasets" };
   const SELECTS = { checkpoint: "checkpoint", program: "architecture", dataset: "dataset", inputs: "calibrate.inputs" };
   const PART_BYTES = 16 * 1024 * 1024;
+  // Answers that say what is wrong with the file itself: sending it again cannot help.
+  const REFUSALS = new Set([400, 413, 415, 422]);
   const RETRIES = [0, 500, 1000, 2000, 4000, 8000, 15000];
   const base = document.querySelector(".brand").getAttribute("href").replace(/\/$/, "");
 
@@ -31,10 +33,13 @@
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ upload: url.split("/").pop(), filename: file.name }),
     });
-    if (!response.ok) throw new Error(await problemOf(response));
+    if (!response.ok) throw Object.assign(new Error(await problemOf(response)), { status: response.status });
     const made = await response.json();
     const select = document.getElementById(`field-${SELECTS[kind]}`);
-    const option = new Option(`${file.name}, ${size(file.size)}`, made.id, true, true);
+    const moment = (made.created_at || "").replace("T", " ").slice(0, 19);
+    const option = new Option([file.name, size(file.size), moment].filter(Boolean).join(", "), made.id, true, true);
+    option.dataset.content = `${made.sha256} ${file.name}`;
+    for (const older of [...select.options]) if (older.dataset.content === option.dataset.content) older.remove();
     (select.querySelector("optgroup") || select).append(option);
     select.dispatchEvent(new Event("input", { bubbles: true }));
     select.dispatchEvent(new Event("change", { bubbles: true }));
@@ -56,15 +61,21 @@
     state.classList.remove("bad");
     state.replaceChildren(bar, text, " ", stop);
     text.textContent = `Sending ${file.name} …`;
-    const failed = (reason) => {
+    const button = (words, act) => {
+      const made = document.createElement("button");
+      made.type = "button";
+      made.className = "quiet";
+      made.textContent = words;
+      made.addEventListener("click", act);
+      return made;
+    };
+    const failed = (reason, status) => {
+      const input = box.querySelector("input");
+      const refused = REFUSALS.has(status);
+      if (refused) input.value = ""; // so that the file can be chosen again once it is mended
       state.classList.add("bad");
       state.replaceChildren(`${file.name}: ${reason} `);
-      const again = document.createElement("button");
-      again.type = "button";
-      again.className = "quiet";
-      again.textContent = "Go on";
-      again.addEventListener("click", () => begin(box, file));
-      state.append(again);
+      state.append(refused ? button("Choose another file", () => input.click()) : button("Go on", () => begin(box, file)));
     };
     const upload = new tus.Upload(file, {
       endpoint: `${base}/v1/uploads`,
@@ -80,7 +91,7 @@
         const answer = error.originalResponse && error.originalResponse.getBody();
         let detail = "the connection was lost. What was sent is kept.";
         try { detail = JSON.parse(answer).detail; } catch { /* no answer of the server */ }
-        failed(detail);
+        failed(detail, error.originalResponse ? error.originalResponse.getStatus() : 0);
       },
       onSuccess: async () => {
         stop.remove();
@@ -91,7 +102,7 @@
             ` Warning: ${tensor ? `tensor ${tensor}: ` : ""}${detail}`);
           state.replaceChildren(`${file.name} is uploaded and chosen.`, ...warnings);
         } catch (error) {
-          failed(error.message);
+          failed(error.message, error.status);
         }
       },
     });

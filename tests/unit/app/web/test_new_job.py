@@ -168,3 +168,25 @@ def test_unlabelled_inputs_are_chosen_with_the_data(bench: Bench) -> None:
     assert [v.get("id") for v in named] == ["field-calibrate.inputs"]
     chosen = [v.get("value") for t, v in page.elements if t == "option" and "selected" in v]
     assert "digits" in chosen
+
+
+def test_equal_uploads_are_one_choice(bench: Bench) -> None:
+    """The newest; another content or another name is a choice of its own, and a cloned job keeps the older upload."""
+    older, newer = checkpoint(bench), checkpoint(bench)
+    named = bench.client.post("/v1/checkpoints?filename=other.npz", content=small_weights()).json()["id"]
+
+    offered = page_of(bench, "/new").attributes("option", "value")
+
+    assert newer in offered
+    assert named in offered
+    assert older not in offered
+    assert older in page_of(bench, f"/new?checkpoint={older}").attributes("option", "value")
+
+
+@pytest.mark.parametrize("field", ["architecture", "dataset"])
+def test_a_choice_that_is_not_offered_stays_chosen(bench: Bench, field: str) -> None:
+    """Such as the older of two equal uploads, of a job that is cloned."""
+    page = page_of(bench, f"/new?{field}=ds_elsewhere")
+
+    chosen = [values.get("value") for tag, values in page.elements if tag == "option" and "selected" in values]
+    assert "ds_elsewhere" in chosen
