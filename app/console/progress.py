@@ -99,7 +99,8 @@ class ProgressBar:
     def baseline(self, result: BaselineResult) -> None:
         """Print the size and score of the network before compression."""
         score = score_text(result)
-        self.print_line(f"baseline: {result.parameters:,} parameters, {result.npz_bytes:,} bytes as npz{score}")
+        values = f"{result.parameters:,} parameters and values of buffers"
+        self.print_line(f"baseline: {values}, {result.npz_bytes:,} bytes as compressed npz{score}")
 
     def point(self, point: Point, bundle: Path) -> None:
         """Print the numbers of a finished point."""

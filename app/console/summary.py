@@ -62,9 +62,9 @@ class Finished:
             return f"no point is selected; {len(self.points)} points were made"
         lines = [f"selected: point {point.index} of {len(self.points)}, {self._reason(point)}"]
         lines.append(
-            f"  size: {size(self.baseline.npz_bytes)} as npz {_ARROW} {size(point.bytes.total)} "
+            f"  size: {size(self.baseline.npz_bytes)} as compressed npz {_ARROW} {size(point.bytes.total)} "
             f"({point.bytes.total:,} bytes), {point.ratio:.2f} times smaller, "
-            f"{point.bits_per_parameter:.2f} bits for each parameter"
+            f"{point.bits_per_parameter:.2f} bits for each value"
         )
         lines += _scores(self.baseline, point)
         lines.append(verdict(self.baseline, point))

@@ -80,7 +80,12 @@ class BaselineResult:
         )
     )
     parameters: int = field(
-        metadata=_baseline("", "Elements of all tensors, tied ones once.", lambda m: m.weights.parameters)
+        metadata=_baseline(
+            "",
+            "Elements of all tensors, tied ones once: parameters, and buffers such as the running means of a batch "
+            "normalization.",
+            lambda m: m.weights.parameters,
+        )
     )
     compressible_parameters: int = field(
         metadata=_baseline("", "Compressible weights.", lambda m: m.weights.compressible_parameters)

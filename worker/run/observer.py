@@ -76,7 +76,7 @@ class JobObserver:
 
     def baseline(self, result: BaselineResult) -> None:
         """Record the size and score of the network before compression."""
-        self._job_log.write(f"baseline: {result.npz_bytes} bytes as npz{score_text(result)}")
+        self._job_log.write(f"baseline: {result.npz_bytes} bytes as compressed npz{score_text(result)}")
         self._reporter.set_columns(baseline=result.to_json())
 
     def point(self, point: Point, bundle: Path) -> None:

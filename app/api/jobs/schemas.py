@@ -138,7 +138,7 @@ class Estimate(BaseModel):
     epochs: dict[str, int] = Field(
         description="Number of epochs for all points, by kind of training, and their `total`."
     )
-    parameters: int = Field(description="Number of elements of all tensors. Tied ones count once.")
+    parameters: int = Field(description="Number of elements of all tensors, buffers included. Tied ones count once.")
     compressible_parameters: int = Field(description="Number of elements of the tensors that would be compressed.")
     raw_bytes: int = Field(description="Size of all tensors without compression, in bytes.")
     disk_bytes: int = Field(description="Upper bound of the disk space that the job needs while it runs, in bytes.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from app.commands.files.compress import checkpoint_facts
-from app.commands.files.program_files import describe_program, describe_tensors, facts_table
+from app.commands.files.program_files import describe_program, describe_tensors, facts_table, heading_of
 from app.commands.options import FILES, Json, WeightsKey
 from app.commands.paths import check_readable
 from app.console.output import columns, emit_json, emit_line
@@ -47,7 +47,9 @@ def inspect(
     emit_line(_tensor_table(tensors, with_labels=document["kind"] == "bundle"))
     emit_line("")
     is_program = document["kind"] == "program"
-    facts = facts_table(document) if is_program else [(name, _cell(value)) for name, value in document.items()]
+    facts = (
+        facts_table(document) if is_program else [(heading_of(name), _cell(value)) for name, value in document.items()]
+    )
     emit_line(columns(("FIELD", "VALUE"), facts))
     for warning in warnings:
         about = "" if warning["tensor"] is None else f"tensor {warning['tensor']!r}: "

@@ -56,9 +56,14 @@ def describe_tensors(weights: Weights) -> list[dict[str, Any]]:
     return [row.model_dump(mode="json") for row in tensor_rows(weights)]
 
 
+def heading_of(fact: str) -> str:
+    """The name of a fact for people: the elements that JSON calls ``parameters`` are those of buffers too."""
+    return "parameters and buffers" if fact == "parameters" else fact
+
+
 def facts_table(program: dict[str, Any]) -> list[tuple[str, str]]:
     """The facts of a program, a row for each, as text."""
-    return [(name, _cell(name, value)) for name, value in program.items()]
+    return [(heading_of(name), _cell(name, value)) for name, value in program.items()]
 
 
 def _cell(name: str, value: Any) -> str:

@@ -16,7 +16,7 @@ def test_a_run_prints_its_baseline_and_its_points(tmp_path: Path, capsys: pytest
         compress(tmp_path, bar)
 
     lines = capsys.readouterr().err.splitlines()
-    assert [line.partition(":")[0] for line in lines if " times smaller" in line or "as npz" in line] == [
+    assert [line.partition(":")[0] for line in lines if " times smaller" in line or "as compressed npz" in line] == [
         "baseline",
         *(f"point {index}" for index in range(4)),
     ]

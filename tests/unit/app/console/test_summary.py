@@ -24,7 +24,7 @@ def test_the_selected_point_is_told_with_its_reason_and_what_it_costs() -> None:
 
     assert text.splitlines() == [
         "selected: point 0 of 2, the only one with target.min_ratio = 5.0",
-        "  size: 4.00 kB as npz → 500 bytes (500 bytes), 8.00 times smaller, 4.00 bits for each parameter",
+        "  size: 4.00 kB as compressed npz → 500 bytes (500 bytes), 8.00 times smaller, 4.00 bits for each value",
         "  accuracy (test): 91.00 % → 89.00 %",
         "  accuracy (validation): 92.00 % → 90.50 %",
         (

@@ -198,6 +198,7 @@ def test_each_score_says_its_split(bench: Bench) -> None:
     assert (
         "82.8 % on the test split, 83.2 % before compression; the selection used 93 % on the validation split" in text
     )
+    assert "as compressed npz" in text
     assert "test accuracy" in text
     assert "validation accuracy" in text
     assert "by which the point is selected" in text

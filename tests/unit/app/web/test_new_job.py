@@ -46,7 +46,8 @@ def test_the_preview_estimates_the_job(bench: Bench) -> None:
     text = preview(bench, checkpoint=checkpoint(bench), preset="safe")
 
     assert "Estimate" in text
-    assert "12 of 15" in text
+    assert "12 of 15 parameters and values of buffers" in text
+    assert "of uncompressed values" in text
     assert "Accuracy unknown" in text
     assert '"quality": "safe"' in text
 

@@ -101,6 +101,7 @@ def test_a_checkpoint_may_have_an_array_called_manifest(tmp_path: Path, capsys: 
     found = document(["inspect", str(path)], capsys)
 
     assert (found["kind"], found["parameters"]) == ("checkpoint", 21)
+    assert "parameters and buffers" in output(["inspect", str(path)], capsys)[0]
 
 
 def test_a_target_chooses_the_bundle(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,9 @@ def test_inspect_shows_a_program(program: Path, capsys: pytest.CaptureFixture[st
     assert {row["name"] for row in document["tensors"]} == set(small_network().state_dict())
     assert document == {"file": str(program), "size_bytes": program.stat().st_size, **_as_json(program)}
     assert run(["inspect", str(program)]) == 0
-    assert "input float32 (any, 1, 8, 8)" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "input float32 (any, 1, 8, 8)" in told
+    assert "parameters and buffers" in told
 
 
 def _as_json(program: Path) -> dict[str, object]:
