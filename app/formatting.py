@@ -105,9 +105,15 @@ def _three_digits(value: float) -> str:
     return f"{rounded:,.{min(decimals, 4)}f}"
 
 
+def metric_in_text(name: str) -> str:
+    """The name of a metric within a text: ``exact lines`` for ``exact_lines``, ``MSE`` for ``mse``."""
+    return name.replace("_", " ") if len(name) > 4 else name.upper()
+
+
 def metric_heading(name: str) -> str:
     """The name of a metric as a heading: ``Exact lines`` for ``exact_lines``, ``MSE`` for ``mse``."""
-    return name.replace("_", " ").capitalize() if len(name) > 4 else name.upper()
+    words = metric_in_text(name)
+    return words if words.isupper() else words.capitalize()
 
 
 FILTERS: Mapping[str, Callable[..., str]] = {

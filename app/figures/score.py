@@ -50,7 +50,8 @@ class Score:
         if len({(each.name, each.unit) for each in metrics}) == 1:
             return cls._of_task(metrics[0].name, metrics[0].unit, higher_is_better=metrics[0].higher_is_better)
         if any(point.accuracy is not None for point in points):
-            return cls("Accuracy (%)", lambda p: p.accuracy, lambda b: b.accuracy, formatting.percent, in_percent=True)
+            name = "Test accuracy (%)"
+            return cls(name, lambda p: p.accuracy, lambda b: b.accuracy, formatting.percent, in_percent=True)
         if any(point.agreement is not None for point in points):
             name = "Agreement with the original (%)"
             return cls(name, lambda p: p.agreement, lambda _: 100.0, formatting.percent, in_percent=True)
@@ -70,7 +71,7 @@ class Score:
         def of(result: Point | BaselineResult) -> float | None:
             return None if result.metric is None else result.metric.value
 
-        heading = formatting.metric_heading(name)
+        heading = f"Test {formatting.metric_in_text(name)}"
         if unit == "percent":
             return cls(f"{heading} (%)", of, of, formatting.percent, higher_is_better, in_percent=True)
         text = f"{{:.4g}} {unit}".rstrip().format

@@ -28,7 +28,7 @@ from cnet.spec import Target
 DEFAULT_DROP = 1.0
 """Largest drop of the selected point where a job has no target, in points of accuracy."""
 
-_DEFAULT_LIMIT = ", which is what a job may lose that names no target"
+_DEFAULT_LIMIT = ", the limit for a job without a target"
 
 _ROUNDING = 1e-9  # accuracies are quotients; a drop of exactly the limit must pass
 

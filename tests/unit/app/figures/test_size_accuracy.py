@@ -54,7 +54,7 @@ def test_smaller_is_better_where_the_task_says_so() -> None:
 
     score = Score.shared_by(points)
 
-    assert score.name == "MSE"
+    assert score.name == "Test MSE"
     assert [each.index for each in pareto_front(points, score)] == [0, 1]
     assert [each.index for each in pareto_front([points[1]], score)] == [1]
 

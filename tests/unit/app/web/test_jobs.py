@@ -81,7 +81,7 @@ def test_a_metric_is_named_once(bench: Bench) -> None:
     text = " ".join(page_of(bench, f"/jobs/{job.id}").text.split())
 
     assert "MSE (test)0.0036 → 0.0136" in text
-    assert "MSE (test): 0.0136, 0.01 worse than the original" in text
+    assert "Test MSE: 0.0136, 0.01 worse than the original" in text
     assert "Mse" not in text
     assert "What networks of this task are compared by, on the test split." in text
     assert "test mse" in [column.heading for column in columns_of([point])]
@@ -202,6 +202,8 @@ def test_each_score_says_its_split(bench: Bench) -> None:
     assert "test accuracy" in text
     assert "validation accuracy" in text
     assert "by which the point is selected" in text
+    assert "Test accuracy (%)" in text
+    assert "Test accuracy: 82.80 %" in text
 
 
 def test_a_calibrated_job_shows_agreement_first(bench: Bench) -> None:

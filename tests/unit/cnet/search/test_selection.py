@@ -65,10 +65,8 @@ def test_the_reason_states_the_drop_with_its_unit() -> None:
     """One percentage point is singular."""
     reason = selection_reason(None, a_baseline(), ACCURATE, ACCURATE[1])
 
-    assert reason == (
-        "the smallest of the 2 with a loss of at most 1 percentage point on the test split, which is what a job may "
-        "lose that names no target"
-    )
+    limit = "a loss of at most 1 percentage point on the test split, the limit for a job without a target"
+    assert reason == f"the smallest of the 2 with {limit}"
 
 
 def test_no_target_and_all_points_bad_selects_the_most_accurate() -> None:
