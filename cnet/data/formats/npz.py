@@ -2,7 +2,7 @@
 
 ``x_train, y_train, x_test, y_test``, or ``x, y``, of which a fifth becomes the test set. Several inputs are
 ``inputs_train.NAME`` and ``inputs_test.NAME``, or ``inputs.NAME``, in the order of the file. The targets may be
-missing.
+missing. ``x_validation, y_validation`` or ``x_val, y_val`` are samples for validation.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from cnet.data.dataset import DEFAULT_INPUT, Array, Split
+from cnet.data.dataset import DEFAULT_INPUT, Array, Dataset, Split
 from cnet.data.dataset_file import DatasetFile
 from cnet.data.dataset_format import DATASET_FORMATS, DatasetContents, DatasetFormat, Layout
 from cnet.data.input_arrays import NamedArray, are_images, check_input_array, read_images, read_plain_input
@@ -23,14 +23,18 @@ from cnet.formats.parsing.npy_arrays import NpyArray, read_npy_header
 from cnet.formats.parsing.quoting import quoted_list
 from cnet.formats.parsing.zip_archive import ZipArchive
 
-_HOW = "Name the arrays x_train, y_train, x_test and y_test, or x and y; several inputs are inputs.NAME; y is optional."
+_HOW = (
+    "Name the arrays x_train, y_train, x_test and y_test, or x and y; x_validation and y_validation may be added; "
+    "several inputs are inputs.NAME; y is optional."
+)
+_VALIDATION = ("_validation", "_val")
 
 
 @DATASET_FORMATS.register("npz")
 class NpzDataset(DatasetFormat):
     """NumPy's archive of arrays: inputs, and targets where there are any."""
 
-    summary: ClassVar[str] = "NumPy's npz with x_train, y_train, x_test and y_test, or with x and y; inputs.NAME."
+    summary: ClassVar[str] = "NumPy's npz with x_train, y_train, x_test, y_test, or x and y; x_validation; inputs.NAME."
     source: ClassVar[str] = "https://numpy.org/doc/stable/reference/generated/numpy.savez.html"
 
     name: Literal["npz"] = "npz"
@@ -51,18 +55,16 @@ class NpzDataset(DatasetFormat):
             raise DatasetError("the file is not an npz archive. Save the arrays with numpy.savez.", code="corrupt")
         names = _array_names(file.archive)
         splits = _splits(names)
-        arrays = {name: read_npy_header(file.archive, f"{name}.npy") for split in splits for name in split.arrays}
+        arrays = {name: read_npy_header(file.archive, f"{name}.npy") for one in splits.values() for name in one.arrays}
         file.check_claim(sum(one.elements for one in arrays.values()), sum(one.nbytes for one in arrays.values()))
         ignored = [name for name in names if name not in arrays]
         detail = f"arrays that are not part of the data set were left out: {quoted_list(ignored)}"
         notices = [Notice("ignored_arrays", detail)] if ignored else []
-        for split in splits:
+        for split in splits.values():
             _check_headers(split, arrays)
-        loaded = [_load(split, arrays, notices) for split in splits]
-        layouts = [layout for _, layout in loaded]
-        samples = [split for split, _ in loaded]
-        dataset = join_splits(*samples) if len(samples) == 2 else split_off_test(samples[0], notices)
-        return DatasetContents(dataset, tuple(notices), layouts[0])
+        loaded = {name: _load(split, arrays, notices) for name, split in splits.items()}
+        samples = {name: split for name, (split, _) in loaded.items()}
+        return DatasetContents(_joined(samples, notices), tuple(notices), loaded["train"][1])
 
 
 @dataclass(frozen=True)
@@ -87,19 +89,38 @@ def _array_names(archive: ZipArchive) -> list[str]:
     return [name.removesuffix(".npy") for name in archive.names]
 
 
-def _splits(names: list[str]) -> tuple[_SplitArrays, ...]:
-    """The names of the arrays of training and test set, or of one set of samples."""
+def _joined(samples: dict[str, Split], notices: list[Notice]) -> Dataset:
+    """The data set of the splits of a file, of which a fifth of the samples becomes the test set where it has none."""
+    if "test" in samples:
+        return join_splits(samples["train"], samples["test"], samples.get("validation"))
+    made = split_off_test(samples["train"], notices)
+    return join_splits(made.train, made.test, samples.get("validation"))
+
+
+def _splits(names: list[str]) -> dict[str, _SplitArrays]:
+    """The names of the arrays of each split; of one set of samples as those of the training split."""
     train, test, one = (_split(names, suffix) for suffix in ("_train", "_test", ""))
+    validation = _validation(names)
     if train.inputs and test.inputs:
         if (train.targets is None) != (test.targets is None):
             raise _missing(names, "only one of the two sets has targets")
-        return train, test
+        return {"train": train, "test": test, **validation}
     if one.inputs:
-        return (one,)
+        return {"train": one, **validation}
+    if train.inputs and validation:
+        return {"train": train, **validation}
     missing = "there is no training set" if test.inputs else "there is no test set"
     raise _missing(
         names, missing if train.inputs or test.inputs else "none of them holds inputs" if names else "it needs inputs"
     )
+
+
+def _validation(names: list[str]) -> dict[str, _SplitArrays]:
+    """The names of the arrays of the validation split, where there is one."""
+    found = [split for suffix in _VALIDATION if (split := _split(names, suffix)).inputs]
+    if len(found) > 1:
+        raise _missing(names, "the samples for validation are there under two names")
+    return dict(zip(("validation",), found, strict=False))
 
 
 def _split(names: list[str], suffix: str) -> _SplitArrays:

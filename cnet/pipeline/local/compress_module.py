@@ -120,8 +120,8 @@ def compress(  # noqa: PLR0913 - the module, its data, and options that most cal
     Args:
         module: any module that ``cnet.export_program`` can export. Where the call fails it is left as it was.
         data: what to train and evaluate with: a built-in name, the path of a file, arrays by the names of an npz file
-            (``{"x_train": ..., ...}``), or inputs and targets, arrays or tensors of shape (n, ...). None: the weights
-            are compressed without any data.
+            (``{"x_train": ..., ...}``, also ``x_validation`` and ``y_validation``), or inputs and targets, arrays or
+            tensors of shape (n, ...). None: the weights are compressed without any data.
         inputs: unlabelled inputs to calibrate with in place of ``data``, nothing is trained then: an array or tensor of
             shape (n, ...), arrays by the names of the inputs, or the path of a file.
         spec: the other fields of a job specification, such as ``{"prune": {"name": "magnitude", "sparsity": 0.9}}``.

@@ -69,6 +69,48 @@ def test_two_arrays_are_split_the_same_way_each_time(tmp_path: Path) -> None:
     assert [warning.code for warning in warnings] == ["split_made"]
 
 
+@pytest.mark.parametrize("suffix", ["val", "validation"])
+@pytest.mark.parametrize("form", ["train and test", "train", "one set", "several inputs"])
+def test_a_file_brings_its_own_validation_samples(tmp_path: Path, suffix: str, form: str) -> None:
+    """They are the validation split as they are, whether or not the file has a test set."""
+    held = {f"x_{suffix}": X[:3], f"y_{suffix}": Y[:3]}
+    train = {"x_train": X, "y_train": Y}
+    arrays = {
+        "train and test": {**train, "x_test": X[:4], "y_test": Y[:4], **held},
+        "train": {**train, **held},
+        "one set": {"x": X, "y": Y, **held},
+        "several inputs": {"inputs.a": X, "y": Y, f"inputs_{suffix}.a": X[:3], f"y_{suffix}": Y[:3]},
+    }[form]
+
+    dataset, warnings = read(npz(tmp_path, **arrays))
+
+    assert dataset.validation is not None
+    assert np.array_equal(dataset.validation.input.reshape(3, 6, 5), X[:3])
+    assert np.array_equal(dataset.validation.labels, Y[:3])
+    sizes = (10, 4) if form == "train and test" else (8, 2)
+    assert (len(dataset.train), len(dataset.test)) == sizes
+    assert [each.code for each in warnings] == ([] if form == "train and test" else ["split_made"])
+
+
+@pytest.mark.parametrize(
+    ("held", "code", "says"),
+    [
+        ({"x_val": X[:3]}, "bad_labels", "the targets of train and validation"),
+        ({"x_val": X[:3, :4], "y_val": Y[:3]}, "bad_shape", "the inputs of train and validation"),
+        ({"x_val": X[:3], "y_val": Y[:2]}, "length_mismatch", "x_val and y_val"),
+        ({"x_val": X[:3], "x_validation": X[:3]}, "missing_arrays", "under two names"),
+    ],
+)
+def test_validation_samples_that_do_not_fit_are_refused(
+    tmp_path: Path, held: dict[str, Any], code: str, says: str
+) -> None:
+    """As those of the other splits."""
+    error = refusal(npz(tmp_path, x_train=X, y_train=Y, x_test=X, y_test=Y, **held))
+
+    assert error.code == code
+    assert says in error.detail
+
+
 @pytest.mark.parametrize(
     ("shape", "input_shape", "told"),
     [

@@ -47,6 +47,17 @@ def test_what_cannot_be_done_leaves_the_module_as_it_was() -> None:
     assert all(torch.equal(a, b) for a, b in zip(module.parameters(), small_network().parameters(), strict=True))
 
 
+def test_arrays_bring_their_own_validation_samples() -> None:
+    """Of three samples the accuracy is a multiple of a third."""
+    rng = np.random.default_rng(0)
+    data = {f"x_{name}": rng.random((count, 1, 8, 8), np.float32) for name, count in (("train", 40), ("val", 3))}
+    data |= {"y_train": np.arange(40) % 10, "y_val": np.arange(3)}
+
+    result = cnet.compress(small_network(), data, spec={**SPEC, **BRIEF})
+
+    assert round(result.report["baseline"]["accuracy_validation"] * 3, 6) in (0, 100, 200, 300)
+
+
 def test_a_path_or_weights_are_not_a_module() -> None:
     """The message says how a file is compressed."""
     with pytest.raises(SpecError, match=r"cnet compress model\.pth"):
