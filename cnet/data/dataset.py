@@ -117,6 +117,11 @@ class Dataset:
         return {name: tuple(values.shape[1:]) for name, values in self.train.inputs.items()}
 
     @property
+    def label_counts(self) -> dict[str, int]:
+        """How many different labels each split has, by its name; empty where the targets are no labels."""
+        return {name: len(np.unique(split.labels)) for name, split in self.splits.items()} if self.has_labels else {}
+
+    @property
     def integer_ranges(self) -> dict[str, tuple[int, int]]:
         """The smallest and largest value, over all splits, of each input of integers, by name."""
         found: dict[str, tuple[int, int]] = {}

@@ -23,6 +23,7 @@ class DatasetFacts:
         targets: shape of one sample's target and element type; None where there are none.
         samples: number of samples of each split; empty where it is not known.
         ranges: smallest and largest value of inputs of integers, by name; left out where they are not known.
+        label_counts: how many different labels each split has; empty where it is not known.
         id: of the data set on a server; None where it is built in or a file.
     """
 
@@ -31,6 +32,7 @@ class DatasetFacts:
     targets: tuple[tuple[int, ...], str] | None = ((), "int64")
     samples: Mapping[str, int] = field(default_factory=dict)
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    label_counts: Mapping[str, int] = field(default_factory=dict)
     id: str | None = None
 
     @classmethod
@@ -52,7 +54,8 @@ class DatasetFacts:
         targets = document["targets"]
         about_targets = None if targets is None else (tuple(targets["shape"]), targets["dtype"])
         ranges = {row["name"]: tuple(row["range"]) for row in document["inputs"] if row.get("range") is not None}
-        return cls(inputs, document["classes"], about_targets, document["splits"], ranges)
+        different = {} if targets is None else targets.get("different", {})
+        return cls(inputs, document["classes"], about_targets, document["splits"], ranges, different)
 
     @property
     def image_shape(self) -> tuple[int, int, int]:

@@ -23,10 +23,11 @@ class InputRow(StrictDocument):
 
 
 class TargetRow(StrictDocument):
-    """The targets of a data set: ``shape`` is that of one sample's."""
+    """The targets of a data set: ``shape`` is that of one sample's, ``different`` how many labels each split has."""
 
     shape: tuple[int, ...] = Field(strict=False)
     dtype: str
+    different: dict[str, int] = Field(default_factory=dict)  # not in the manifests of earlier releases
 
 
 class DatasetManifest(UploadManifest):
@@ -67,7 +68,9 @@ class DatasetManifest(UploadManifest):
             classes=dataset.classes if dataset.has_labels else None,
             dtype=inputs[0].dtype,
             inputs=tuple(inputs),
-            targets=None if targets is None else TargetRow(shape=tuple(targets.shape[1:]), dtype=targets.dtype.name),
+            targets=None
+            if targets is None
+            else TargetRow(shape=tuple(targets.shape[1:]), dtype=targets.dtype.name, different=dataset.label_counts),
             layout=uploaded.layout,
             class_names=uploaded.class_names,
             warnings=tuple(WarningRow.of(notice) for notice in uploaded.warnings),

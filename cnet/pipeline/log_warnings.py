@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from cnet.pipeline.network import TrainableNetwork
 from cnet.results.damage import ResultWarning
+from cnet.results.data_doubts import baseline_at_chance, one_class, validation_seen
 from cnet.results.points import BaselineResult
 from cnet.results.resolution import small_validation, small_validation_of_errors
 from cnet.spec import Target
@@ -41,6 +42,28 @@ def about_choices(
     if baseline.metric is None or baseline.metric.unit == "percent":
         return small_validation(samples, target.allowed_loss, baseline.quality, split)
     return small_validation_of_errors(samples, target.allowed_loss, baseline.quality, split)
+
+
+def about_data(
+    target: Target | None, network: TrainableNetwork | None, baseline: BaselineResult, *, given: bool
+) -> Iterator[ResultWarning]:
+    """The warnings about data by which the network cannot be judged.
+
+    Args:
+        target: of the job.
+        network: has the samples; None without a data set.
+        baseline: the network before compression.
+        given: whether the network was trained before the job.
+    """
+    if network is None or baseline.metric is None:
+        return
+    data = network.dataset
+    samples = {name: len(split) for name, split in data.splits.items()}
+    found = [one_class(data.label_counts, samples)] if baseline.metric.name == "accuracy" else []
+    if given:
+        found += [baseline_at_chance(baseline, data.test.targets)]
+        found += [validation_seen(baseline, samples)] if target is not None else []
+    yield from (each for each in found if each is not None)
 
 
 def about_weights(weights: Weights) -> Iterator[str]:

@@ -112,6 +112,11 @@ class TrainableNetwork:
             check_match(architecture, self._dataset.input_shape, self._dataset.classes, shapes)
 
     @property
+    def dataset(self) -> Dataset:
+        """The samples."""
+        return self._dataset
+
+    @property
     def choice_samples(self) -> int:
         """Number of samples on which choices are made: those for validation, without them those for the test."""
         return len(self._dataset.splits[self.choice_split])

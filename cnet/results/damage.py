@@ -51,7 +51,8 @@ class ResultWarning:
     """What the user of a point should know.
 
     Attributes:
-        code: ``accuracy_unknown``, ``likely_ruined``, ``layer_ruined`` or ``small_validation``.
+        code: ``accuracy_unknown``, ``likely_ruined``, ``layer_ruined``, ``one_class``, ``baseline_at_chance``,
+            ``validation_seen`` or ``small_validation``.
         detail: what is wrong, and what to do.
         tensor: the name of the tensor that it is about; None for the whole network.
     """
@@ -147,7 +148,9 @@ def verdict(baseline: BaselineResult, point: Point) -> str:
     """One line that says whether the network of a point can be expected to work."""
     ruined = any(warning.code in (RUINED_CODE, "layer_ruined") for warning in point.warnings)
     if point.quality is not None:
-        return f"verdict: {'ruined' if ruined else 'measured'}, {_measured(baseline, point)}"
+        doubtful = any(warning.code in ("one_class", "baseline_at_chance") for warning in point.warnings)
+        word = "ruined" if ruined else "measured on data that do not tell" if doubtful else "measured"
+        return f"verdict: {word}, {_measured(baseline, point)}"
     if point.snr_db is None:
         return "verdict: lossless, every compressible weight is as it was"
     noise = f"noise {point.snr_db:.1f} dB below the weights"

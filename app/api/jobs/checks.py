@@ -208,6 +208,7 @@ def warnings(checked: CheckedSpec) -> list[str]:
     selection = _selection(checked.spec)
     about_data = [_NO_VALIDATION] if checked.spec.trains and checked.spec.validation == 0 else []
     about_data += input_checks.about_calibration(checked.spec, checked.calibration or checked.dataset)
+    about_data += input_checks.about_labels(checked.spec, checked.dataset)
     about_data += input_checks.about_choices(checked.spec, checked.dataset)
     if not compressible_tensors(checked):
         unchanged = "compressible: no tensor is selected, so the bundle would store everything unchanged. "

@@ -15,6 +15,7 @@ from cnet.data.validation import validation_samples
 from cnet.errors import Issue, SpecError
 from cnet.models import Architecture
 from cnet.models.match import check_match
+from cnet.results.data_doubts import one_class
 from cnet.results.resolution import small_validation
 from cnet.spec import JobSpec
 from cnet.training.config import InputScaling
@@ -71,6 +72,15 @@ def about_choices(spec: JobSpec, dataset: DatasetFacts | None) -> list[str]:
         return []
     percent = 100.0 if target.min_agreement is not None else None
     found = small_validation(samples, target.allowed_loss, percent, split)
+    return [] if found is None else [f"{found.code}: {found.detail}"]
+
+
+def about_labels(spec: JobSpec, dataset: DatasetFacts | None) -> list[str]:
+    """The warning, behind its code, about a data set with splits of a single class."""
+    learns_classes = spec.program is None or spec.program.task.metric.name == "accuracy"
+    if dataset is None or not learns_classes:
+        return []
+    found = one_class(dataset.label_counts, dataset.samples)
     return [] if found is None else [f"{found.code}: {found.detail}"]
 
 

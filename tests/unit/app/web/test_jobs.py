@@ -55,7 +55,10 @@ def test_the_page_of_a_job_shows_its_webhook(bench: Bench) -> None:
     assert "deliveries-title" not in page_of(bench, f"/jobs/{finished_job(bench)}").ids
 
 
-@pytest.mark.parametrize(("code", "shown"), [("small_validation", True), ("likely_ruined", False)])
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [("small_validation", True), ("validation_seen", True), ("one_class", False), ("likely_ruined", False)],
+)
 def test_the_verdict_stands_beside_a_warning_that_does_not_judge(bench: Bench, code: str, shown: bool) -> None:
     """A warning about the samples says nothing about the network; one about damage takes the place of the verdict."""
     job = claim(bench, add_job(bench))

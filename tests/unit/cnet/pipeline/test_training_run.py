@@ -160,6 +160,28 @@ def test_a_target_on_few_samples_is_warned_about_once_and_in_every_point(tmp_pat
     assert not any(each.code == "small_validation" for point in by_size.points for each in point.warnings)
 
 
+@pytest.mark.parametrize("fault", ["labels of others", "one class", "none"])
+def test_data_that_cannot_judge_a_given_network_are_warned_about(
+    fault: str, finished: tuple[Outcome, Recorder], tmp_path: Path
+) -> None:
+    """In the log once, and at every point."""
+    weights, data = open_bundle(finished[0].bundles[0]).weights(), blobs()
+    labels = {"labels of others": (data.test.labels + 1) % 4, "one class": np.full(96, 2), "none": data.test.labels}
+    data = replace(data, test=replace(data.test, targets=labels[fault]))
+    spec = training_spec(
+        checkpoint="ckpt_1", baseline=None, training={"epochs": 0}, recover={"epochs": 0, "centroid_epochs": 0}
+    )
+    recorder = Recorder()
+
+    outcome = run(spec, Inputs(weights, data, tmp_path), recorder)
+
+    codes = {"labels of others": {"baseline_at_chance"}, "one class": {"one_class"}, "none": set()}[fault]
+    assert all(codes <= {each.code for each in point.warnings} for point in outcome.points)
+    told = [text for text in recorder.of("log") if "one_class: " in text or "baseline_at_chance: " in text]
+    assert len(told) >= len(codes)
+    assert bool(told) == bool(codes)
+
+
 def test_target_that_no_net_reaches_fails_with_its_points_kept(tmp_path: Path) -> None:
     """A baseline that is better than any net after ruinous pruning; the error says how near the best came."""
     recorder = Recorder()

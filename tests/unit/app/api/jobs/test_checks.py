@@ -228,6 +228,16 @@ def test_a_validation_split_that_is_too_small_for_the_target_is_warned_about(
     assert [text.split(":")[0] for text in answer["warnings"]] == codes
 
 
+def test_a_data_set_of_a_single_class_is_warned_about(bench: Bench) -> None:
+    """Its splits are named; another one is not warned about."""
+    spec = digits_job(None, training={"epochs": 1})
+    for classes, codes in ((1, ["one_class"]), (3, [])):
+        spec["dataset"] = bench.client.post("/v1/datasets", content=small_dataset(classes)).json()["id"]
+        told = bench.client.post("/v1/jobs:validate", json=spec).json()["warnings"]
+        assert [text.split(":")[0] for text in told] == codes
+        assert all("splits train, test have the same label" in text for text in told)
+
+
 @pytest.mark.parametrize(
     ("parts", "codes"),
     [

@@ -58,6 +58,15 @@ def test_arrays_bring_their_own_validation_samples() -> None:
     assert round(result.report["baseline"]["accuracy_validation"] * 3, 6) in (0, 100, 200, 300)
 
 
+def test_warnings_about_the_selected_point_are_those_of_the_result() -> None:
+    """A single class, which a green verdict would hide."""
+    data = (np.random.default_rng(0).random((40, 1, 8, 8), np.float32), np.zeros(40, np.int64))
+
+    result = cnet.compress(small_network(), data, spec={**SPEC, **BRIEF})
+
+    assert [text for text in result.warnings if text.startswith("all samples of the splits ")]
+
+
 def test_a_path_or_weights_are_not_a_module() -> None:
     """The message says how a file is compressed."""
     with pytest.raises(SpecError, match=r"cnet compress model\.pth"):
