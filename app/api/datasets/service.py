@@ -41,17 +41,24 @@ def delete(backend: Backend, dataset_id: str, owner: OwnerFilter) -> None:
     )
 
 
-def resolve(backend: Backend, name: str, owner: OwnerFilter) -> DatasetFacts:
+def resolve(backend: Backend, name: str, owner: OwnerFilter, what: str = "data set") -> DatasetFacts:
     """The data set that a job names: a built-in one by its name, or an owner's by its id.
 
-    Raises NotFoundError, GoneError.
+    Args:
+        backend: holds the data sets.
+        name: built-in name or id.
+        owner: whose data sets may be named.
+        what: what the data set is for, as a message begins.
+
+    Raises:
+        NotFoundError, GoneError: it does not exist.
     """
     if name in DATASETS.names():
         return DatasetFacts.of_builtin(name)
     if not name.startswith("ds_"):
         known = ", ".join(DATASETS.names())
         raise NotFoundError(
-            f"data set {name[:60]!r}: it is neither an id (ds_...) nor a built-in data set ({known}). Use one of "
+            f"{what} {name[:60]!r}: it is neither an id (ds_...) nor a built-in data set ({known}). Use one of "
             "these, or on the command line the path of a file that exists."
         )
     stored = get(backend, name, owner)

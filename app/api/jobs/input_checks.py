@@ -32,7 +32,7 @@ def calibration_inputs(backend: Backend, spec: JobSpec, owner: OwnerFilter) -> D
     named = spec.calibrate.inputs if spec.calibrate is not None else None
     if named is None or named == spec.dataset:
         return None
-    found = datasets.resolve(backend, named, owner)
+    found = datasets.resolve(backend, named, owner, "calibration inputs")
     if spec.program is not None:
         manifest = program_fit.read_manifest(programs.get(backend, spec.program.program, owner).manifest)
         program_fit.check_calibration(manifest, spec.program, found)

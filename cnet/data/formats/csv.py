@@ -117,8 +117,10 @@ def _table(file: DatasetFile, columns: int, delimiter: bytes, *, skip: bool) -> 
         found = _POSITION.search(str(error))
         place = f"row {int(found[1]) + 1}, not counting a header," if found else "one of its rows"
         place += f" column {found[2]}" if found and found[2] else ""
+        formats = ", ".join(DATASET_FORMATS.names())
         raise DatasetError(
-            f"table: {place} is no number, or the row has not the {columns} columns of the first. Correct it.",
+            f"table: the file was read as text with {columns} columns, of which {place} is no number, or the row has "
+            f"not as many. Correct it; if the file is no table, give one of: {formats}.",
             code="corrupt",
         ) from error
     if table.shape[1] != columns:

@@ -66,7 +66,7 @@ def load_calibration(spec: JobSpec, dataset: Dataset | None, observer: RunObserv
     if spec.calibrate is None:
         return None
     named = spec.calibrate.inputs
-    return dataset if named in (None, spec.dataset) else load_dataset(named, observer)
+    return dataset if named in (None, spec.dataset) else load_dataset(named, observer, "calibration inputs")
 
 
 def load_program(path: Path, observer: RunObserver) -> StoredProgram:
@@ -94,8 +94,13 @@ def read_source(path: Path, spec: JobSpec, weights_key: str | None = None) -> Ch
     return read_checkpoint(path, weights_key=weights_key, selection=selection)
 
 
-def load_dataset(name: str, observer: RunObserver | None = None) -> Dataset:
+def load_dataset(name: str, observer: RunObserver | None = None, what: str = "data set") -> Dataset:
     """The built-in data set called ``name``, or that of the file with this path.
+
+    Args:
+        name: of a built-in data set, or a path.
+        observer: told all that the reader noticed.
+        what: what the data set is for, as a message begins.
 
     Raises:
         DatasetError: there is neither, or the file cannot be used.
@@ -103,15 +108,23 @@ def load_dataset(name: str, observer: RunObserver | None = None) -> Dataset:
     if name in DATASETS.names():
         return DATASETS.create(name).load()
     if not Path(name).is_file():
-        known = ", ".join(DATASETS.names())
-        raise DatasetError(
-            f"data set {name!r}: it is neither built in nor a file. Give the path of a file, or one of: {known}.",
-            code="unknown_dataset",
-        )
+        raise _no_file(Path(name), f"{what} {name!r}")
     uploaded = read_dataset_file(Path(name))
     for warning in uploaded.warnings:
         (observer or SilentRunObserver()).log(f"warning: {warning.detail}")
     return uploaded.dataset
+
+
+def _no_file(path: Path, what: str) -> DatasetError:
+    """The error about a path at which there is no file, which begins with ``what``."""
+    code, known = "unknown_dataset", ", ".join(DATASETS.names())
+    if path.is_dir():
+        return DatasetError(f"{what}: it is a folder. Pack it in a zip or tar archive.", code=code)
+    if path.suffix or path.parent.name:
+        return DatasetError(f"{what}: there is no such file. Check the path.", code=code)
+    return DatasetError(
+        f"{what}: it is neither a file nor a built-in data set. Give the path of a file, or one of: {known}.", code=code
+    )
 
 
 def _into(out: Path, outcome: Outcome) -> Outcome:

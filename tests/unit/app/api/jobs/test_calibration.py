@@ -54,6 +54,13 @@ def test_inputs_of_another_shape_are_refused(bench: Bench) -> None:
     assert "1, 8, 8" in problem["detail"]
 
 
+def test_unknown_inputs_are_named_as_such(bench: Bench) -> None:
+    """Not as the data set of the job, which has none."""
+    problem = check_problem(bench.client.post("/v1/jobs", json=job(bench, "nope.npz")), 404, "not_found")
+
+    assert problem["detail"].startswith("calibration inputs 'nope.npz': it is neither an id")
+
+
 @pytest.mark.parametrize(
     ("spec", "says"),
     [

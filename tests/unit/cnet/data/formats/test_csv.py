@@ -87,6 +87,7 @@ def test_rows_of_square_images_become_images(tmp_path: Path) -> None:
     [
         ("1,2,0\n3,x,1\n", "corrupt", "row 2,"),
         ("1,2,0\n3,1\n", "corrupt", "row"),
+        ("# My notes, in text\n\nHello.\n", "corrupt", "if the file is no table, give one of: cifar_binary, csv, "),
         ("1,,0\n3,4,1\n", "corrupt", "row 1, not counting a header, column 2 "),
         ("1,nan,0\n2,3,1\n", "not_finite", "NaN"),
         ("7,0.5\n9,1.5\n", "bad_labels", "Add a header"),

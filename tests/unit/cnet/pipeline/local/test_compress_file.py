@@ -15,7 +15,9 @@ from cnet.bundle.unpack import unpack
 from cnet.errors import ConstraintNotMetError, DatasetError
 from cnet.formats import read_checkpoint, write_checkpoint
 from cnet.formats.canonical_file import write_canonical
-from cnet.pipeline.local.compress_file import compress_file, load_dataset
+from cnet.pipeline import SilentRunObserver
+from cnet.pipeline.local.compress_file import compress_file, load_calibration, load_dataset
+from cnet.spec import JobSpec
 from tests.unit.cnet.pipeline.small_jobs import blobs, random_weights, training_spec, weights_spec
 
 
@@ -89,6 +91,18 @@ def test_unknown_dataset_is_refused_with_the_known_ones() -> None:
     with pytest.raises(DatasetError, match="digits") as caught:
         load_dataset("no-such-thing")
     assert caught.value.code == "unknown_dataset"
+
+
+def test_a_path_without_a_file_is_named_by_its_use(tmp_path: Path) -> None:
+    """Not as a name that is unknown; a folder is to be packed."""
+    spec = JobSpec.parse({"architecture": {"program": "net.pt2"}, "calibrate": {"inputs": "nope.npz"}})
+    with pytest.raises(DatasetError) as caught:
+        load_calibration(spec, None, SilentRunObserver())
+    assert caught.value.detail == "calibration inputs 'nope.npz': there is no such file. Check the path."
+    with pytest.raises(DatasetError, match=r"data set '.*': there is no such file"):
+        load_dataset(str(tmp_path / "nope"))
+    with pytest.raises(DatasetError, match="it is a folder"):
+        load_dataset(str(tmp_path))
 
 
 @pytest.mark.parametrize("streaming", [False, True])
