@@ -49,6 +49,8 @@ def about_data(
 ) -> Iterator[ResultWarning]:
     """The warnings about data by which the network cannot be judged.
 
+    A given network that is good on the validation split is not trained for other data, whatever its score on the test.
+
     Args:
         target: of the job.
         network: has the samples; None without a data set.
@@ -61,8 +63,8 @@ def about_data(
     samples = {name: len(split) for name, split in data.splits.items()}
     found = [one_class(data.label_counts, samples)] if baseline.metric.name == "accuracy" else []
     if given:
-        found += [baseline_at_chance(baseline, data.test.targets)]
-        found += [validation_seen(baseline, samples)] if target is not None else []
+        chance, seen = baseline_at_chance(baseline, data.test.targets), validation_seen(baseline, samples)
+        found += [chance if seen is None else seen if target or chance else None]
     yield from (each for each in found if each is not None)
 
 

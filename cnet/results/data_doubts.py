@@ -52,7 +52,7 @@ def baseline_at_chance(baseline: BaselineResult, targets: npt.NDArray[np.generic
         guess, shown = _guessed_accuracy(targets.astype(np.int64)), f"{metric.value:.4g} %"
         if metric.value > guess:
             return None
-        compared = f"and a guess has {guess:.4g} %"
+        compared = f"and a guess has {guess:.4g} % or more"
     elif metric.name == "mse":
         guess, shown = float(np.var(targets.astype(np.float64), axis=0).mean()), f"{metric.value:.4g}"
         if metric.value < guess:

@@ -167,7 +167,8 @@ def test_data_that_cannot_judge_a_given_network_are_warned_about(
     """In the log once, and at every point."""
     weights, data = open_bundle(finished[0].bundles[0]).weights(), blobs()
     labels = {"labels of others": (data.test.labels + 1) % 4, "one class": np.full(96, 2), "none": data.test.labels}
-    data = replace(data, test=replace(data.test, targets=labels[fault]))
+    others = (data.train.labels + 1) % 4 if fault == "labels of others" else data.train.labels
+    data = Dataset(replace(data.train, targets=others), replace(data.test, targets=labels[fault]))
     spec = training_spec(
         checkpoint="ckpt_1", baseline=None, training={"epochs": 0}, recover={"epochs": 0, "centroid_epochs": 0}
     )
@@ -180,6 +181,27 @@ def test_data_that_cannot_judge_a_given_network_are_warned_about(
     told = [text for text in recorder.of("log") if "one_class: " in text or "baseline_at_chance: " in text]
     assert len(told) >= len(codes)
     assert bool(told) == bool(codes)
+
+
+def test_a_given_network_that_has_seen_the_validation_samples_is_warned_about(
+    finished: tuple[Outcome, Recorder], tmp_path: Path
+) -> None:
+    """It is no better than a guess on the test split, and right on what it was trained on: the data are its own."""
+    weights, data = open_bundle(finished[0].bundles[0]).weights(), blobs(train=400)
+    data = replace(data, test=replace(data.test, targets=(data.test.labels + 1) % 4))
+    spec = training_spec(
+        checkpoint="ckpt_1",
+        baseline=None,
+        training={"epochs": 0},
+        recover={"epochs": 0, "centroid_epochs": 0},
+        target={"min_ratio": 1},
+    )
+
+    outcome = run(spec, Inputs(weights, data, tmp_path), Recorder())
+
+    codes = {each.code for point in outcome.points for each in point.warnings}
+    assert "validation_seen" in codes
+    assert "baseline_at_chance" not in codes
 
 
 def test_target_that_no_net_reaches_fails_with_its_points_kept(tmp_path: Path) -> None:
