@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
+_SIZE = re.compile(r"(?P<amount>\d+(\.\d+)?)\s*((?P<prefix>[kmgt])(?P<binary>i)?)?(b|bytes?)?", re.IGNORECASE)
 MISSING = "\N{EN DASH}"
 """What stands where a value does not exist."""
 
@@ -22,6 +24,22 @@ def size(value: float | None) -> str:
     scaled = [(value / 1000**power, unit) for power, unit in enumerate(_UNITS) if power]
     amount, unit = next((row for row in scaled if float(f"{row[0]:.3g}") < 1000), scaled[-1])
     return f"{_three_digits(amount)} {unit}"
+
+
+def parsed_size(text: str) -> int:
+    """A number of bytes from what people write: ``20000``, ``20kB``, ``1.5 MB``, ``64KiB``; case does not matter.
+
+    Raises:
+        ValueError: it is no size of at least one byte.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    value = 0.0
+    if found is not None:
+        base = 1024 if found["binary"] else 1000
+        value = float(found["amount"]) * base ** " kmgt".index((found["prefix"] or " ").lower())
+    if not 1 <= value < 2**63:
+        raise ValueError(f"{text!r} is not a size. Give a number of bytes, or one with a unit, such as 20kB or 1.5MB.")
+    return int(value)
 
 
 def round_size(value: float) -> str:

@@ -7,6 +7,16 @@ from typing import Annotated
 
 import typer
 
+from app.formatting import parsed_size
+
+
+def _parsed_size(text: str) -> int:
+    try:
+        return parsed_size(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
 FILES = "Files on this machine"
 ON_A_SERVER = "Jobs and files on a server"
 SERVICE = "A server of your own"
@@ -75,9 +85,9 @@ MaxBytes = Annotated[
     int | None,
     typer.Option(
         "--max-bytes",
-        min=1,
-        metavar="BYTES",
-        help="Select the most accurate bundle of at most this size; searched too.",
+        parser=_parsed_size,
+        metavar="SIZE",
+        help="Select the most accurate bundle of at most this size, in bytes or as 20kB or 1.5MB; searched too.",
     ),
 ]
 MinRatio = Annotated[

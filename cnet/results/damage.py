@@ -103,11 +103,12 @@ def _without_measurement(point: Point, snr_db: float) -> Iterator[ResultWarning]
             f"were not trained for it are usually ruined. {_REMEDY}",
         )
     ruined = [layer for layer in point.layers if layer.snr_db is not None and layer.snr_db < LAYER_RUINED_DB]
-    for layer in ruined[:_NAMED_TENSORS]:
-        more = f", and so it is in {len(ruined) - 1} more tensors" if len(ruined) > 1 else ""
+    for number, layer in enumerate(ruined[:_NAMED_TENSORS], 1):
+        others = len(ruined) - number if number == _NAMED_TENSORS else 0
+        more = f", and so it is in {others} more tensors" if others else ""
         yield ResultWarning(
             "layer_ruined",
-            f"the noise is only {layer.snr_db:.1f} dB below the weights{more}. Exclude the tensor "
+            f"{layer.name}: the noise is only {layer.snr_db:.1f} dB below the weights{more}. Exclude the tensor "
             "(compressible.exclude), or ask for a better quality.",
             layer.name,
         )

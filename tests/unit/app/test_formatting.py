@@ -69,3 +69,19 @@ def test_numbers_are_short() -> None:
 def test_times_are_in_utc_to_the_second() -> None:
     """Without a zone, which the headings name."""
     assert formatting.moment(datetime(2026, 1, 31, 12, 0, 0, 5, tzinfo=UTC)) == "2026-01-31 12:00:00"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("20000", 20_000), ("20kB", 20_000), ("1.5 MB", 1_500_000), ("64KiB", 65_536), ("2g", 2_000_000_000), ("7 b", 7)],
+)
+def test_sizes_are_read_as_people_write_them(text: str, value: int) -> None:
+    """With decimal and binary units, in any case."""
+    assert formatting.parsed_size(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "0", "20 KBps", "1,000", "-1", "kB", "0.1", "1e3", "9" * 30])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    """The message has an example."""
+    with pytest.raises(ValueError, match="such as 20kB"):
+        formatting.parsed_size(text)
