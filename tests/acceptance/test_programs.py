@@ -16,6 +16,9 @@ from tests.acceptance.service import Up
 from tests.acceptance.service import cnet as command
 from tests.small_program import small_network, small_program
 
+# The networks are random, and what a job makes of them is another one.
+pytestmark = pytest.mark.filterwarnings("ignore:the compressed network is likely ruined")
+
 SPEC = {"prune": {"name": "magnitude", "sparsity": 0.5}, "quantize": {"name": "kmeans", "clusters": 16}}
 
 
