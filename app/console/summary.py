@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from app.formatting import size
 from cnet.results.baseline import TaskScore
-from cnet.results.damage import ResultWarning, verdict
+from cnet.results.damage import verdict
 from cnet.results.points import BaselineResult, Point
 from cnet.results.report import table
 from cnet.search.selection import selection_reason
@@ -68,16 +68,12 @@ class Finished:
         )
         lines += _scores(self.baseline, point)
         lines.append(verdict(self.baseline, point))
-        lines += [f"warning: {each.code}: {_about(each)}{each.detail}" for each in point.warnings]
+        lines += [f"warning: {each.code}: {each.detail}" for each in point.warnings]
         lines += [f"next: {command}" for command in following]
         return "\n".join(lines)
 
     def _reason(self, point: Point) -> str:
         return selection_reason(self.target, self.baseline, self.points, point)
-
-
-def _about(warning: ResultWarning) -> str:
-    return f"tensor {warning.tensor!r}: " if warning.tensor else ""
 
 
 def _scores(baseline: BaselineResult, point: Point) -> list[str]:
