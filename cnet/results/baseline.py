@@ -147,10 +147,23 @@ class HasScore(Protocol):
 
 def quality_of(result: HasScore) -> float | None:
     """The metric on the validation split, without one on the test split, negative where lower is better."""
+    tested, validated = scores_by_split(result)
+    chosen = tested if validated is None else validated
+    if chosen is None or result.metric is None or result.metric.higher_is_better:
+        return chosen
+    return -chosen
+
+
+def scores_by_split(result: HasScore) -> tuple[float | None, float | None]:
+    """The score on the test split and that on the validation split; None where it was not measured."""
     if result.metric is None:
-        return result.accuracy if result.accuracy_validation is None else result.accuracy_validation
-    chosen = result.metric.value if result.metric.validation is None else result.metric.validation
-    return chosen if result.metric.higher_is_better else -chosen
+        return result.accuracy, result.accuracy_validation
+    return result.metric.value, result.metric.validation
+
+
+def choice_split(result: HasScore) -> str:
+    """Name of the split whose scores choices compare: ``validation``, or ``test`` where there is none."""
+    return "test" if scores_by_split(result)[1] is None else "validation"
 
 
 def score_text(result: HasScore) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cnet.results.baseline import choice_split, scores_by_split
+
 if TYPE_CHECKING:
     from cnet.results.points import BaselineResult, Point
 
@@ -87,10 +89,9 @@ def _measured_ruin(point: Point, baseline: BaselineResult) -> str | None:
     ruined = after < RUINED_SHARE * before if before > 0 else after < RUINED_ERROR * before
     if not ruined:
         return None
-    split = "test" if _on_both_splits(point)[1] is None else "validation"
     return (
-        f"{name}: it was {abs(before):.6g} before compression and is {abs(after):.6g} now, on the {split} split. "
-        f"{_TRAINED_REMEDY}"
+        f"{name}: it was {abs(before):.6g} before compression and is {abs(after):.6g} now, on the "
+        f"{choice_split(point)} split. {_TRAINED_REMEDY}"
     )
 
 
@@ -175,19 +176,12 @@ def _measured(baseline: BaselineResult, point: Point) -> str:
     unit = "percent" if point.metric is None else point.metric.unit
     written = "{:.4g} %".format if unit == "percent" else f"{{:.6g}} {unit}".rstrip().format
     name = point.metric.name if point.metric else "accuracy"
-    (before, before_validation), (after, validation) = _on_both_splits(baseline), _on_both_splits(point)
+    (before, before_validation), (after, validation) = scores_by_split(baseline), scores_by_split(point)
     told = "" if after is None else f"{written(after)} on the test split{_before(before, written)}"
     if validation is not None:
         used = f"{written(validation)} on the validation split{_before(before_validation, written)}"
         told = f"{told}; the selection used {used}" if told else used
     return f"{name} {told}"
-
-
-def _on_both_splits(result: BaselineResult | Point) -> tuple[float | None, float | None]:
-    """The score on the test split and that on the validation split."""
-    if result.metric is None:
-        return result.accuracy, result.accuracy_validation
-    return result.metric.value, result.metric.validation
 
 
 def _before(value: float | None, written: Callable[[float], str]) -> str:

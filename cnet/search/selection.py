@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from cnet.errors import ConstraintNotMetError
+from cnet.results.baseline import choice_split
 from cnet.results.points import BaselineResult, Point
 from cnet.search.damage import Damage
 from cnet.spec import Target
@@ -83,17 +84,11 @@ def selection_reason(target: Target | None, baseline: BaselineResult, points: Se
     if selected.quality is None:
         return f"the smallest of {len(points)}: the job names no target, and has no score to choose by"
     limit = _default_drop(baseline)
-    split = "test" if _on_test_split(selected) else "validation"
-    drop = f"a loss of at most {_describe_drop(limit, baseline)} on the {split} split"
+    drop = f"a loss of at most {_describe_drop(limit, baseline)} on the {choice_split(selected)} split"
     near = [point for point in points if _drops_at_most(limit, baseline)(point)]
     if not near:
         return f"the {best}: none has {drop}{_DEFAULT_LIMIT}"
     return f"{_among('smallest', near, drop)}{_DEFAULT_LIMIT}"
-
-
-def _on_test_split(point: Point) -> bool:
-    """Whether choices compare scores on the test split, because there is no validation split."""
-    return (point.accuracy_validation if point.metric is None else point.metric.validation) is None
 
 
 def _among(order: str, points: Sequence[Point], limit: str) -> str:
