@@ -20,6 +20,11 @@ DRAFT_PATTERN = f".*{_DRAFT_SUFFIX}"
 """The names of files that are not complete, as a pattern of ``Path.glob``."""
 
 
+def can_hold_a_file(path: Path) -> bool:
+    """Whether a file can be written at ``path``, as far as folders go: it is none, and its folder exists."""
+    return not path.is_dir() and path.absolute().parent.is_dir()
+
+
 @contextlib.contextmanager
 def atomic_path(path: Path, mode: int | None = None) -> Iterator[Path]:
     """Yield a new path in the folder of ``path``; what the block writes there replaces ``path`` when it ends.

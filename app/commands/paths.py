@@ -37,7 +37,9 @@ def check_output(path: Path, *inputs: Path | None) -> None:
         path: where a command writes.
         inputs: what it reads; a link to the same file, symbolic or hard, counts as the same file.
     """
-    if path.is_dir() or not path.absolute().parent.is_dir():
+    from cnet.files import can_hold_a_file
+
+    if not can_hold_a_file(path):
         raise typer.BadParameter(
             f"cannot write {path}: it is a folder, or its folder does not exist. Name a file in an existing folder."
         )

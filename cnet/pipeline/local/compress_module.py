@@ -20,6 +20,7 @@ from cnet.data.dataset_facts import DatasetFacts
 from cnet.data.dataset_reader import read_dataset_file
 from cnet.data.readings import Reading, possible_readings
 from cnet.errors import SpecError
+from cnet.files import can_hold_a_file
 from cnet.models.programs import ProgramManifest, read_program
 from cnet.pipeline.inputs import RunObserver
 from cnet.pipeline.local.compress_file import compress_file, load_dataset
@@ -218,7 +219,7 @@ def check_dataset_fits(job: ExportedJob) -> None:
 
 def check_writable(out: str | Path | None) -> None:
     """Raise SpecError where no file can be written at ``out``, before any work is done."""
-    if out is not None and (Path(out).is_dir() or not Path(out).absolute().parent.is_dir()):
+    if out is not None and not can_hold_a_file(Path(out)):
         raise SpecError(f"out: {out} is a folder, or its folder does not exist. Name a file in an existing folder.")
 
 

@@ -13,6 +13,7 @@ from cnet.files import (
     CHUNK_BYTES,
     atomic_path,
     atomic_write,
+    can_hold_a_file,
     disk_full_detail,
     file_sha256,
     is_disk_full,
@@ -20,6 +21,13 @@ from cnet.files import (
     read_chunks,
     remove_drafts,
 )
+
+
+def test_a_file_needs_a_folder_and_a_name_of_its_own(tmp_path: Path) -> None:
+    """Whether it exists does not matter."""
+    assert can_hold_a_file(tmp_path / "new.npz")
+    assert not can_hold_a_file(tmp_path)
+    assert not can_hold_a_file(tmp_path / "none" / "new.npz")
 
 
 def test_a_written_file_replaces_the_old_one_and_nothing_else_stays(tmp_path: Path) -> None:
