@@ -152,7 +152,7 @@ def _database(data: Path | None, *, make: bool) -> Iterator[Database]:
         settings = settings.model_copy(update={"data_dir": data})
     folder = settings.data_dir
     if not settings.database_url:
-        if not named and not (folder / "cnet.db").exists():
+        if not named and not settings.database_file.exists():
             raise NotFoundError(
                 f"there is no data of a server in the folder {folder}. Name the folder of the service with --data; "
                 "a new one is made there."
