@@ -31,7 +31,7 @@ def test_pixels_use_the_whole_range_of_bytes() -> None:
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says what to install."""
-    monkeypatch.setitem(sys.modules, "sklearn.datasets", None)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(DatasetError, match=r"pip install 'cnet\[train\]'") as caught:
         DATASETS.create("digits").load()
     assert caught.value.code == "unavailable"
