@@ -52,12 +52,11 @@ def deterministic_numerics() -> Iterator[None]:
     On a GPU, ``CUBLAS_WORKSPACE_CONFIG=:4096:8`` has to be in the environment before the process starts, or matrix
     products may differ between runs; PyTorch is told to continue without it rather than to fail.
     """
-    deterministic = torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    mode = torch.get_deterministic_debug_mode()
     fill = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
     cudnn = torch.backends.cudnn
     saved = cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32
-    torch.use_deterministic_algorithms(mode=True, warn_only=True)
+    torch.set_deterministic_debug_mode("warn")  # use_deterministic_algorithms also imports the compiler, in a second
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32 = True, False, False
     try:
@@ -65,7 +64,7 @@ def deterministic_numerics() -> Iterator[None]:
     finally:
         cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32 = saved
         torch.utils.deterministic.fill_uninitialized_memory = fill  # type: ignore[attr-defined]
-        torch.use_deterministic_algorithms(deterministic, warn_only=warn_only)
+        torch.set_deterministic_debug_mode(mode)
 
 
 @contextmanager

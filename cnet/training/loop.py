@@ -20,7 +20,7 @@ from cnet.training.cuda_graphs import StepRunner
 from cnet.training.device import seeded_random
 from cnet.training.device_splits import DeviceSplit, Inputs
 from cnet.training.objectives import Objective
-from cnet.training.optimizers import learning_rate, make_optimizer, set_learning_rate
+from cnet.training.optimizers import FusedOptimizer, learning_rate, make_optimizer
 from cnet.training.saved_state import SavedState, load_state, save_state
 from cnet.training.stage import TrainingStage
 
@@ -118,7 +118,7 @@ class TrainingLoop:
         self.constraint.after_step()
 
     @cached_property
-    def _optimizer(self) -> torch.optim.Optimizer:
+    def _optimizer(self) -> FusedOptimizer:
         config = self.stage.training.optimizer
         return make_optimizer(config, self.constraint.parameters(self.module), self.method.parameters())
 
@@ -150,7 +150,7 @@ class TrainingLoop:
         batches = random_batches(self.split, training.batch_size, training.augment, generator)
         for index, (inputs, targets) in enumerate(batches):
             check_stop(self.observer)
-            set_learning_rate(self._optimizer, learning_rate(training, epoch, index / count))
+            self._optimizer.rate = learning_rate(training, epoch, index / count)
             self.method.advance(index / count)
             self.constraint.advance((epoch + index / count) / training.epochs)
             self.step(inputs, targets)
@@ -165,7 +165,7 @@ class TrainingLoop:
         with torch.autocast(targets.device.type, torch.bfloat16, enabled=half):
             outputs = self.method.forward(inputs)
         task_loss = self.objective.loss(inputs, outputs.float(), targets)
-        self._optimizer.zero_grad(set_to_none=True)
+        self._optimizer.clear_gradients()
         loss = self.method.backward(task_loss)
         totals.add(loss, len(targets), self.objective.task.training_total(outputs.detach(), targets))
 
