@@ -12,14 +12,14 @@ from typing import Any, get_type_hints
 import httpx2
 import pytest
 
-from app.main import create_app
 from cnet.client import Client
 from cnet.client.documents import Document
 from cnet.client.http.upload import LEAST_RESUMABLE
+from tests.api_document import api_document
 
 OPERATIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
     operation["operationId"]: (method.upper(), path, operation)
-    for path, operations in create_app().openapi()["paths"].items()
+    for path, operations in api_document()["paths"].items()
     for method, operation in operations.items()
 }
 NOT_CALLED = {"describe_uploads"}

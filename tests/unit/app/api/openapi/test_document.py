@@ -17,11 +17,10 @@ from pydantic import BaseModel
 import cnet
 from app.api.http.openapi import JOB_EXAMPLE
 from app.api.openapi.wording import reword
-from app.main import create_app
 from cnet.spec import JobSpec
+from tests.api_document import api_document, documented_app
 
-APP = create_app()
-DOCUMENT: dict[str, Any] = APP.openapi()
+DOCUMENT = api_document()
 OPERATIONS = {
     operation["operationId"]: (method, path, operation)
     for path, operations in DOCUMENT["paths"].items()
@@ -29,7 +28,7 @@ OPERATIONS = {
 }
 ROUTES = {
     route.operation_id: route
-    for included in APP.routes
+    for included in documented_app().routes
     for route in getattr(included, "original_router", APIRouter()).routes
     if isinstance(route, APIRoute) and route.include_in_schema
 }

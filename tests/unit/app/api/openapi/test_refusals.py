@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
 from app.api.http.problems import STATUSES
 from app.api.openapi.refusals import DESCRIPTIONS, HEADERS
-from app.main import create_app
+from tests.api_document import api_document
 
-DOCUMENT: dict[str, Any] = create_app().openapi()
+DOCUMENT = api_document()
 OPERATIONS = {
     operation["operationId"]: (path, operation)
     for path, operations in DOCUMENT["paths"].items()
