@@ -86,7 +86,8 @@ class ArchitectureBuilder:
             return self._made(self.architecture, outputs, 0)
         with torch.device("meta"):  # no memory is written, and no initial value computed
             module = build_layer(self.architecture.layers(self.input_shape, outputs), self.input_shape)
-        module.to_empty(device="cpu")
+        # As module.to_empty(device="cpu"), which imports half of PyTorch's compiler.
+        module._apply(lambda tensor: torch.empty(tensor.shape, dtype=tensor.dtype))  # type: ignore[no-untyped-call]
         for child in module.modules():
             if isinstance(child, nn.BatchNorm2d):
                 child.reset_running_stats()
