@@ -20,6 +20,16 @@ def test_dependencies_point_down() -> None:
     assert done.returncode == 0, done.stdout
 
 
+TRAINED = """
+from pathlib import Path
+from cnet.data import DATASETS
+from cnet.pipeline import Inputs, SilentRunObserver, run
+from cnet.spec import JobSpec
+document = {"architecture": {"name": "lenet300_100"}, "dataset": "digits", "training": {"epochs": 1}}
+run(JobSpec.parse(document), Inputs(None, DATASETS.create("digits").load(), Path("state")), SilentRunObserver())
+"""
+
+
 @pytest.mark.parametrize(
     ("statement", "absent"),
     [
@@ -28,6 +38,7 @@ def test_dependencies_point_down() -> None:
         ("from cnet.spec import JobSpec; JobSpec.model_json_schema()", {"torch", "sklearn"}),
         ("import app.main; app.main.create_app()", {"torch", "sklearn"}),
         ("import worker.run.supervisor, worker.celery_app", {"torch", "sklearn", "fastapi"}),
+        (TRAINED, {"torch._dynamo", "torch._inductor", "sympy", "sklearn", "scipy", "pandas"}),
         ("import app.cli", {"torch", "numpy", "pydantic", "cnet", "fastapi", "sqlalchemy", "rich.progress"}),
     ],
 )
