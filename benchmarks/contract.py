@@ -31,7 +31,8 @@ CHECKS = (
     "response_headers_conformance",
     "response_schema_conformance",
 )
-_FILES = 30  # generated requests for each route that reads a file, which a new process does each time
+_FILES = 30  # most generated requests for each route that reads a file, which a new process does each time
+_DELETABLE = 5  # most objects of each kind that the check may delete
 _HOOKS = ("SCHEMATHESIS_HOOKS=benchmarks.contract_hooks", f"PYTHONPATH={Path(__file__).resolve().parents[1]}")
 _KNOWN = 0.7  # the share of requests that name an object which is there
 
@@ -47,11 +48,12 @@ def main() -> int:
     parser.add_argument("--no-page", action="store_true", help="leave docs/results/service.md as it is")
     chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the processes of the server would stay
-    with tempfile.TemporaryDirectory(prefix="contract-") as folder, filled_server() as contents:
+    server = filled_server(deletable=min(_DELETABLE, chosen.examples))
+    with tempfile.TemporaryDirectory(prefix="contract-") as folder, server as contents:
         config, report = Path(folder) / "schemathesis.toml", Path(folder) / "report.json"
         document = Path(folder) / "openapi.json"
         document.write_text(httpx2.get(f"{contents.url}/openapi.json", timeout=300.0, trust_env=False).text)
-        config.write_text(_toml(contents))
+        config.write_text(_toml(contents, min(_FILES, chosen.examples)))
         command = _command(config, report, chosen, [str(document), "--url", contents.url])
         started = time.monotonic()
         status = subprocess.run(command, check=False).returncode
@@ -77,8 +79,13 @@ def _command(config: Path, report: Path, chosen: argparse.Namespace, target: lis
     ]
 
 
-def _toml(contents: Contents) -> str:
-    """The configuration of schemathesis: the key, and where it finds ids of objects that are there."""
+def _toml(contents: Contents, files: int) -> str:
+    """The configuration of schemathesis: the key, and where it finds ids of objects that are there.
+
+    Args:
+        contents: what the server holds.
+        files: generated requests for each route that reads a file.
+    """
     ids = contents.ids
     lines = [f'[headers]\nAuthorization = {json.dumps(f"Bearer {contents.key}")}\nAccept = "application/json"']
     lines.append("[phases.fuzzing.extra-data-sources]\nresponses = false  # or the check revokes its own key")
@@ -103,7 +110,7 @@ def _toml(contents: Contents) -> str:
     for name in ("checkpoint", "dataset", "program", "job", "study", "upload"):
         lines.append(_deleting(f"delete_{name}", f"{name}_id", f"deletable_{_plural(name)}"))
     for name in ("checkpoint", "dataset", "program"):
-        found = f'[[operations]]\ninclude-operation-id = "create_{name}"\ngeneration = {{ max-examples = {_FILES} }}'
+        found = f'[[operations]]\ninclude-operation-id = "create_{name}"\ngeneration = {{ max-examples = {files} }}'
         lines.append(found)
     lines.append(_deleting("revoke_key", "key_id", "deletable_keys"))
     return "\n".join(lines) + "\n"

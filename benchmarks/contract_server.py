@@ -27,7 +27,6 @@ from tests.small_program import small_program
 
 SPEC = {"prune": {"name": "magnitude", "sparsity": [0.5, 0.8]}, "quantize": {"name": "kmeans", "clusters": 8}}
 _TUS = {"Tus-Resumable": "1.0.0"}
-_DELETED = 5  # objects of each kind that the check may delete
 
 
 @dataclass
@@ -40,8 +39,8 @@ class Contents:
 
 
 @contextmanager
-def filled_server() -> Iterator[Contents]:
-    """A server on this machine that holds a few objects of every kind."""
+def filled_server(deletable: int) -> Iterator[Contents]:
+    """A server on this machine that holds a few objects of every kind, and so many more that the check may delete."""
     with (
         running(binaries()) as cluster,
         service(database_url=cluster.fresh_database(), max_active_jobs=60, max_open_uploads=60) as made,
@@ -53,14 +52,14 @@ def filled_server() -> Iterator[Contents]:
             headers = server.key("ann", "admin")
             contents = Contents(server.url, headers["Authorization"].removeprefix("Bearer "))
             with httpx2.Client(base_url=server.url, headers=headers, timeout=300.0, trust_env=False) as client:
-                _fill(client, made, contents.ids)
+                _fill(client, made, contents.ids, deletable)
             yield contents
         finally:
             server.close()
             valkey.close()
 
 
-def _fill(client: httpx2.Client, made: Service, ids: dict[str, list[str]]) -> None:
+def _fill(client: httpx2.Client, made: Service, ids: dict[str, list[str]], deletable: int) -> None:
     checkpoint = _checkpoint(0)
     ids["checkpoints"] = [
         _made(client, "/v1/checkpoints", checkpoint),
@@ -78,7 +77,7 @@ def _fill(client: httpx2.Client, made: Service, ids: dict[str, list[str]]) -> No
     ids["studies"] = [_submit(client, "/v1/studies", grid)]
     ids["uploads"] = [_upload(client, checkpoint[:100], len(checkpoint)), _upload(client, checkpoint, len(checkpoint))]
     ids["digests"] = [f"sha256:{hashlib.sha256(checkpoint).hexdigest()}"]
-    for number in range(_DELETED):
+    for number in range(deletable):
         deleted = {
             "checkpoints": _made(client, "/v1/checkpoints", _checkpoint(2 + number)),
             "datasets": _made(client, "/v1/datasets", _dataset()),
@@ -88,8 +87,8 @@ def _fill(client: httpx2.Client, made: Service, ids: dict[str, list[str]]) -> No
             "uploads": _upload(client, b"ab", 4),
             "keys": client.post("/v1/keys", json={"owner": f"owner {number}", "scope": "read"}).json()["id"],
         }
-        for name, deletable in deleted.items():
-            ids.setdefault(f"deletable_{name}", []).append(deletable)
+        for name, made_id in deleted.items():
+            ids.setdefault(f"deletable_{name}", []).append(made_id)
 
 
 def _succeed(made: Service, job_id: str) -> None:
