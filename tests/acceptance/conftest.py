@@ -46,11 +46,9 @@ def client(service: Up | Machines) -> Iterator[Client]:
         yield client
 
 
-@pytest.fixture
-def checkpoint(tmp_path: Path) -> Path:
-    """The weights of a small network: matrices, biases, an integer."""
+def write_checkpoint(path: Path) -> Path:
+    """Write the weights of a small network: matrices, biases, an integer. Returns ``path``."""
     random = np.random.default_rng(3)
-    path = tmp_path / "model.pth"
     save_file(
         {
             "body.weight": random.normal(size=(80, 60)).astype(np.float32),
@@ -61,3 +59,9 @@ def checkpoint(tmp_path: Path) -> Path:
         path,
     )
     return path
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """The weights of a small network: matrices, biases, an integer."""
+    return write_checkpoint(tmp_path / "model.pth")
