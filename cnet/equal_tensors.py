@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from cnet.reconstruction import Scales
+from cnet.reconstruction import AxisScales, Dither, Scales
 from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
 
@@ -85,11 +85,11 @@ def copy_mask(mask: npt.NDArray[np.bool_], copies: tuple[EqualTensor, ...]) -> n
 def copy_symbols(symbols: Symbols, copies: tuple[EqualTensor, ...]) -> Symbols:
     """The symbols of w_net in which each copy has those of its source.
 
-    Symbols whose values depend on their positions in another way than by a factor of each tensor are returned as they
-    are: they have a dither, or factors of rows.
+    Symbols whose values depend on their positions in another way than by factors of each tensor, or of its axes, are
+    returned as they are: they have a dither, or factors of rows alone.
     """
     scales = symbols.reconstruction
-    if not copies or not (scales is None or (isinstance(scales, Scales) and _are_of_tensors(scales, copies))):
+    if not copies or isinstance(scales, Dither) or (isinstance(scales, Scales) and not _are_of_tensors(scales, copies)):
         return symbols
     kept = symbols.centroids if symbols.labels is None else symbols.labels
     values = np.zeros(symbols.weights, kept.dtype)
@@ -101,7 +101,22 @@ def copy_symbols(symbols: Symbols, copies: tuple[EqualTensor, ...]) -> Symbols:
         return replace(symbols, keep=keep, centroids=values[keep])
     used, labels = np.unique(values[keep], return_inverse=True)
     narrow = labels.astype(np.uint8) if len(used) <= 256 else labels.astype(np.uint16)
+    if isinstance(scales, AxisScales):
+        return Symbols(keep, narrow, symbols.centroids[used], _copy_axis_factors(scales, copies))
     return Symbols(keep, narrow, symbols.centroids[used], scales and copy_factors(scales, copies))
+
+
+def _copy_axis_factors(scales: AxisScales, copies: tuple[EqualTensor, ...]) -> AxisScales:
+    """The factors, in which each copy has those of its source: those of the other axis where it is the transpose."""
+    factors = scales.factors.copy()
+    for copy in copies:
+        own, source = (scales.number_at(part.start) for part in (copy.part, copy.source))
+        rows, columns, whole = scales.of_tensor(source)
+        parts = [whole, columns, rows] if copy.transposed else [whole, rows, columns]
+        taken = np.concatenate(parts if len(copy.shape) > 1 else [whole])
+        start = int(scales.starts[own])
+        factors[start : start + len(taken)] = taken
+    return replace(scales, factors=factors)
 
 
 def copy_factors(scales: Scales, copies: tuple[EqualTensor, ...]) -> Scales:

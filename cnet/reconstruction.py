@@ -1,4 +1,4 @@
-"""Reconstruction: how a kept weight's position changes its centroid, by a factor of its row or tensor or by a dither.
+"""Reconstruction: how a kept weight's position changes its centroid, by factors of its row and tensor or by a dither.
 
 Both are exact on every machine: integers, and single IEEE products, sums and roundings in float64.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -78,7 +79,89 @@ class Scales:
         return largest * float(np.max(self.factors, initial=0.0))
 
 
-Reconstruction = Dither | Scales
+@dataclass(frozen=True, eq=False)
+class AxisScales:
+    """A factor for each tensor of w_net, and for each row and each column of those with two axes or more.
+
+    A row is the part of a tensor with one index of its first axis, a column that with one index of its second axis. A
+    weight's factor is (row * column) * tensor: two products in the type of the factors.
+
+    Attributes:
+        factors: positive, of the type of the centroids, shape (k,): for each tensor that has weights its own factor,
+            then those of its rows, then those of its columns.
+        sides: of each tensor that has weights (``sides_of``).
+    """
+
+    factors: Floats
+    sides: npt.NDArray[np.int64]
+
+    @cached_property
+    def starts(self) -> npt.NDArray[np.int64]:
+        """The place in ``factors`` at which those of each tensor start: int64, shape (tensors,)."""
+        counts = 1 + self.sides[:, 0] + self.sides[:, 1]
+        starts: npt.NDArray[np.int64] = np.cumsum(counts) - counts
+        return starts
+
+    @cached_property
+    def _ends(self) -> npt.NDArray[np.int64]:
+        """The position in w_net after the last weight of each tensor."""
+        ends: npt.NDArray[np.int64] = np.cumsum(np.prod(np.maximum(self.sides, 1), axis=1))
+        return ends
+
+    def number_at(self, position: int) -> int:
+        """The number of the tensor with weights that a position of w_net is in."""
+        return int(np.searchsorted(self._ends, position, side="right"))
+
+    def of_tensor(self, number: int) -> tuple[Floats, Floats, Floats]:
+        """The factors of the rows, of the columns and of tensor number ``number``: shapes (rows,), (columns,), (1,).
+
+        A tensor without rows and columns has one of each, which are 1.
+        """
+        start, (rows, columns, _) = int(self.starts[number]), self.sides[number].tolist()
+        own, rest = self.factors[start : start + 1], self.factors[start + 1 : start + 1 + rows + columns]
+        one = np.ones(1, self.factors.dtype)
+        return (rest[:rows], rest[rows:], own) if rows else (one, one, own)
+
+    def apply(self, values: Floats, positions: Indexes) -> Floats:
+        """``values``, shape (k,), times the factors of their positions, shape (k,)."""
+        scaled: Floats = np.empty_like(values)
+        part = np.searchsorted(self._ends, positions, side="right")
+        for number in np.unique(part).tolist():
+            inside = part == number
+            start = int(self._ends[number - 1]) if number else 0
+            rows, columns, own = self.of_tensor(number)
+            entries = int(self.sides[number, 2])
+            line, entry = np.divmod(positions[inside] - start, len(columns) * entries)
+            factor = (rows[np.minimum(line, len(rows) - 1)] * columns[entry // entries]) * own
+            scaled[inside] = values[inside] * factor
+        return scaled
+
+    def bound(self, largest: float) -> float:
+        """The largest magnitude that ``apply`` can give for values of at most ``largest``."""
+        products = [math.prod(float(np.max(each)) for each in self.of_tensor(n)) for n in range(len(self.sides))]
+        return largest * max(products, default=0.0)
+
+
+Reconstruction = Dither | Scales | AxisScales
+
+
+def axis_factors(shapes: Sequence[tuple[int, ...]]) -> int:
+    """How many factors ``AxisScales`` has for tensors of these shapes."""
+    sides = sides_of(shapes)
+    return len(sides) + int(sides[:, :2].sum())
+
+
+def sides_of(shapes: Sequence[tuple[int, ...]]) -> npt.NDArray[np.int64]:
+    """Rows, columns, and weights of a row in a column, of each tensor that has weights: int64, shape (tensors, 3).
+
+    A tensor with fewer than two axes has 0 rows and 0 columns.
+    """
+    sides = [
+        (shape[0], shape[1], math.prod(shape[2:])) if len(shape) > 1 else (0, 0, math.prod(shape))
+        for shape in shapes
+        if math.prod(shape)
+    ]
+    return np.array(sides, np.int64).reshape(-1, 3)
 
 
 def row_sizes(shapes: Sequence[tuple[int, ...]]) -> npt.NDArray[np.int64]:

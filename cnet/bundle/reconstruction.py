@@ -14,7 +14,16 @@ from cnet.coding import Streams, SymbolDecoder
 from cnet.coding.primitives.byte_planes import pack_planes, unpack_planes
 from cnet.documents import StrictDocument
 from cnet.errors import BundleError
-from cnet.reconstruction import Dither, Reconstruction, Scales, row_sizes, tensor_sizes
+from cnet.reconstruction import (
+    AxisScales,
+    Dither,
+    Reconstruction,
+    Scales,
+    axis_factors,
+    row_sizes,
+    sides_of,
+    tensor_sizes,
+)
 
 Array = npt.NDArray[np.generic]
 
@@ -28,9 +37,9 @@ class DitherEntry(StrictDocument):
 
 
 class ScalesEntry(StrictDocument):
-    """Factors of rows or of tensors: the last ``length`` elements of the stream ``centroids``."""
+    """Factors of rows, of tensors, or of tensors with their axes: the last ``length`` elements of ``centroids``."""
 
-    kind: Literal["scales", "tensor_scales"] = "scales"
+    kind: Literal["scales", "tensor_scales", "axis_scales"] = "scales"
     length: Annotated[int, Field(ge=1, le=2**62)]
 
 
@@ -40,7 +49,7 @@ ReconstructionEntry = Annotated[DitherEntry | ScalesEntry, Field(discriminator="
 def append_factors(
     reconstruction: Reconstruction | None, streams: Streams, shapes: Sequence[tuple[int, ...]]
 ) -> tuple[Streams, ReconstructionEntry | None]:
-    """The streams with the factors of rows or tensors at the end of ``centroids``, and the manifest's entry.
+    """The streams with the factors of rows, columns or tensors at the end of ``centroids``, and the manifest's entry.
 
     Args:
         reconstruction: of the symbols.
@@ -48,22 +57,35 @@ def append_factors(
         shapes: of the compressible tensors, in order of w_net.
 
     Raises:
-        BundleError: the factors belong neither to rows nor to tensors of these shapes.
+        BundleError: the factors are not those of tensors of these shapes.
     """
     if reconstruction is None:
         return streams, None
     if isinstance(reconstruction, Dither):
         return streams, DitherEntry(seed=reconstruction.seed, step=reconstruction.step)
     centroids, factors = streams["centroids"], reconstruction.factors
-    by_row = np.array_equal(reconstruction.sizes, row_sizes(shapes))
-    if not by_row and not np.array_equal(reconstruction.sizes, tensor_sizes(shapes)):
-        raise BundleError(
-            f"bundle: {len(factors)} factors fit neither the rows of the tensors nor the tensors. Quantize these "
-            "weights again."
-        )
+    kind = _kind_of(reconstruction, shapes)
     tail: Array = np.frombuffer(pack_planes(factors), np.uint8) if centroids.dtype == np.uint8 else factors
     joined: Array = np.concatenate([centroids, tail])
-    return {**streams, "centroids": joined}, ScalesEntry(kind="scales" if by_row else "tensor_scales", length=len(tail))
+    return {**streams, "centroids": joined}, ScalesEntry(kind=kind, length=len(tail))
+
+
+def _kind_of(
+    scales: Scales | AxisScales, shapes: Sequence[tuple[int, ...]]
+) -> Literal["scales", "tensor_scales", "axis_scales"]:
+    """Whose factors they are. Raises BundleError where they are not of tensors of these shapes."""
+    count = len(scales.factors)
+    if isinstance(scales, AxisScales):
+        if count == axis_factors(shapes) and np.array_equal(scales.sides, sides_of(shapes)):
+            return "axis_scales"
+    elif np.array_equal(scales.sizes, row_sizes(shapes)):
+        return "scales"
+    elif np.array_equal(scales.sizes, tensor_sizes(shapes)):
+        return "tensor_scales"
+    raise BundleError(
+        f"bundle: {count} factors fit neither the rows of the tensors nor the tensors nor their axes. Quantize these "
+        "weights again."
+    )
 
 
 def split_factors(streams: Streams, entry: ReconstructionEntry | None) -> tuple[Streams, Array]:
@@ -99,20 +121,26 @@ def apply_entry(
     if isinstance(entry, DitherEntry):
         reconstruction: Reconstruction = Dither(entry.seed, entry.step)
     else:
-        sizes = row_sizes(shapes) if entry.kind == "scales" else tensor_sizes(shapes)
-        reconstruction = _scales(centroids.dtype, tail, sizes)
+        reconstruction = _scales(entry, centroids.dtype, tail, shapes)
     largest = float(np.max(np.abs(centroids), initial=0.0))
     if not reconstruction.bound(largest) <= float(np.finfo(centroids.dtype).max):
         raise inconsistent("some of its weights are not finite")
     return decoded.with_reconstruction(reconstruction)
 
 
-def _scales(dtype: np.dtype[np.floating], tail: Array, sizes: npt.NDArray[np.int64]) -> Scales:
+def _scales(
+    entry: ScalesEntry, dtype: np.dtype[np.floating], tail: Array, shapes: Sequence[tuple[int, ...]]
+) -> Scales | AxisScales:
+    by_axis = entry.kind == "axis_scales"
+    sizes = row_sizes(shapes) if entry.kind == "scales" else tensor_sizes(shapes)
+    count = axis_factors(shapes) if by_axis else len(sizes)
     packed = tail.dtype == np.uint8
-    factors = unpack_planes(memoryview(tail.tobytes()), len(sizes), dtype) if packed else tail
-    if factors.dtype != dtype or len(factors) != len(sizes):
-        raise inconsistent(f"{len(factors)} factors of type {factors.dtype} do not fit {len(sizes)} rows or tensors")
+    factors = unpack_planes(memoryview(tail.tobytes()), count, dtype) if packed else tail
+    if factors.dtype != dtype or len(factors) != count:
+        raise inconsistent(
+            f"{len(factors)} factors of type {factors.dtype} do not fit {count} rows, columns or tensors"
+        )
     real = factors.view(np.float64) if dtype == np.float64 else factors.view(np.float32)
     if not np.all(np.isfinite(real) & (real > 0)):
         raise inconsistent("some of its factors are not positive finite numbers")
-    return Scales(real, sizes)
+    return AxisScales(real, sides_of(shapes)) if by_axis else Scales(real, sizes)

@@ -310,6 +310,31 @@ static double *read_factors(Parts *parts, size_t count, const char *type) {
     return member_values(parts->centroids) + parts->centroids.count - length;
 }
 
+/* Factors of each tensor, of its rows and of its columns: (row * column) * tensor, all in the type of the centroids. */
+static void scale_axes(Parts *parts, Weights *found, const char *type) {
+    size_t count = 0, at = 0;
+    for (int tensor = 0; tensor < parts->compressible; tensor++) {
+        const Shape *shape = &parts->shapes[tensor];
+        if (elements_of(*shape)) count += 1 + (shape->axes > 1 ? (size_t)(shape->sides[0] + shape->sides[1]) : 0);
+    }
+    double *own = read_factors(parts, count, type);
+    for (int tensor = 0; tensor < parts->compressible; tensor++) {
+        const Shape *shape = &parts->shapes[tensor];
+        int64_t size = elements_of(*shape);
+        if (!size) continue;
+        int64_t rows = shape->axes > 1 ? shape->sides[0] : 1, columns = shape->axes > 1 ? shape->sides[1] : 1;
+        double *row_factors = own + 1, *column_factors = own + 1 + rows;
+        for (int64_t row = 0; row < rows; row++)
+            for (int64_t column = 0; column < columns; column++) {
+                double factor = *own;
+                if (shape->axes > 1) factor = round_to(round_to(row_factors[row] * column_factors[column], type) * *own, type);
+                for (int64_t entry = 0; entry < size / rows / columns; entry++, at++)
+                    found->vector[at] = round_to(found->vector[at] * factor, type);
+            }
+        own += shape->axes > 1 ? 1 + rows + columns : 1;
+    }
+}
+
 static void reconstruct(Parts *parts, Weights *found) {
     const Json *kind = json_get(parts->reconstruction, "kind");
     const char *type = found->wide ? "float64" : "float32";
@@ -322,6 +347,10 @@ static void reconstruct(Parts *parts, Weights *found) {
                 double dither = (2 * (double)mixed(seed, index) + 1 - (1 << 24)) * unit;
                 found->vector[index] = round_to(found->vector[index] - dither, type);
             }
+        return;
+    }
+    if (!strcmp(kind->text, "axis_scales")) {
+        scale_axes(parts, found, type);
         return;
     }
     int by_row = !strcmp(kind->text, "scales");

@@ -191,17 +191,46 @@ function reconstruct(entry, parts, { vector, kept, wide, shapes }) {
     kept.forEach((bit, index) => bit && (vector[index] = round(vector[index] - (2 * mixed(entry.seed, index) + 1 - 2 ** 24) * unit)));
     return;
   }
+  if (entry.kind === "axis_scales") {
+    scaleAxes(parts.factors, vector, shapes.filter(product), wide);
+    return;
+  }
   const sizes = shapes.filter((shape) => product(shape)).flatMap((shape) => {
     const rows = entry.kind === "scales" ? (shape[0] ?? 1) : 1;
     return new Array(rows).fill(product(shape) / rows);
   });
-  const { factors } = parts;
-  const type = wide ? "float64" : "float32";
-  const numbers = factors instanceof Uint8Array ? widen(unpackPlanes(factors, sizes.length, WIDTHS[type]), type) : factors;
+  const numbers = factorNumbers(parts.factors, sizes.length, wide);
   let at = 0;
   sizes.forEach((size, part) => {
     for (const stop = at + size; at < stop; at++) vector[at] = round(vector[at] * numbers[part]);
   });
+}
+
+/** Factors of each tensor, of its rows and of its columns: (row * column) * tensor, all in the type of the centroids. */
+function scaleAxes(factors, vector, shapes, wide) {
+  const round = wide ? (value) => value : Math.fround;
+  const axes = shapes.map((shape) => (shape.length > 1 ? shape.slice(0, 2) : [0, 0]));
+  const count = axes.reduce((sum, [rows, columns]) => sum + 1 + rows + columns, 0);
+  const numbers = factorNumbers(factors, count, wide);
+  let [at, next] = [0, 0];
+  shapes.forEach((shape, index) => {
+    const [rows, columns] = axes[index];
+    const own = numbers[next++];
+    const ofRows = rows ? numbers.subarray(next, next + rows) : [1];
+    const ofColumns = rows ? numbers.subarray(next + rows, next + rows + columns) : [1];
+    next += rows + columns;
+    const entries = product(shape) / ofRows.length / ofColumns.length;
+    for (const row of ofRows)
+      for (const column of ofColumns) {
+        const factor = round(round(row * column) * own);
+        for (const stop = at + entries; at < stop; at++) vector[at] = round(vector[at] * factor);
+      }
+  });
+}
+
+function factorNumbers(factors, count, wide) {
+  const type = wide ? "float64" : "float32";
+  return factors instanceof Uint8Array ? widen(unpackPlanes(factors, count, WIDTHS[type]), type) : factors;
 }
 
 /** The upper 24 bits of output `index` of SplitMix64. */

@@ -14,7 +14,7 @@ import numpy as np
 from cnet.bundle import Bundle, open_bundle, write_bundle
 from cnet.coding import ENCODERS, trellis
 from cnet.coding.compact.encoder import Compact, CompactLimits
-from cnet.reconstruction import Dither, Scales
+from cnet.reconstruction import AxisScales, Dither, Scales, axis_factors, sides_of
 from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
 
@@ -78,6 +78,14 @@ def local_net(name: str) -> tuple[Weights, Symbols]:
     return weights, replace(symbols, reconstruction=Dither(2019, 0.1) if name == "dither" else Scales(factors, sizes))
 
 
+def axes_net() -> tuple[Weights, Symbols]:
+    """The first net, with a factor for each of its two tensors, eight rows and nine columns."""
+    weights, symbols = net()
+    shapes = [weights[name].shape for name in weights.compressible]
+    factors = (np.arange(axis_factors(shapes)) * 5 % 8 + 1).astype(np.float32) / 3
+    return weights, replace(symbols, reconstruction=AxisScales(factors, sides_of(shapes)))
+
+
 def notes_of(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Metrics and extra of the golden bundle ``name``: a run's, as they were when it was written, where it ends so."""
     if not name.endswith("notes"):
@@ -90,6 +98,7 @@ NETS = {
     "dither": lambda: local_net("dither"),
     "scales": lambda: local_net("scales"),
     "tensors": lambda: local_net("tensors"),
+    "axes": axes_net,
     "values": unquantized_net,
     "adaptive": lambda: larger_net(path=False),
     "large": lambda: larger_net(path=False),

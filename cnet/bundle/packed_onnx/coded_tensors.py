@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from cnet import dtypes
 from cnet.coding.uniform_grid import find_grid
-from cnet.reconstruction import Dither, Scales
+from cnet.reconstruction import AxisScales, Dither, Scales
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]
@@ -36,7 +36,7 @@ class Grid:
 class CodedTensor:
     """A tensor of few distinct values.
 
-    Each weight is ``values[code]``, times the factor of its row where there are factors, both in the type of
+    Each weight is ``values[code]``, times the product of its factors where there are some, all in the type of
     ``values``, rounded to ``dtype``.
 
     Attributes:
@@ -45,7 +45,8 @@ class CodedTensor:
         codes: int64, shape (weights,).
         values: float32 or float64, shape (values,).
         grid: the same on a uniform grid, or None where the values lie on none.
-        factors: one of shape (1, ...) or one for each row, shape (rows, 1, ...); None: none.
+        factors: arrays that are multiplied from first to last, of shapes (1, ...), (rows, 1, ...) or
+            (1, columns, 1, ...); none: weights are their values.
     """
 
     dtype: str
@@ -53,7 +54,7 @@ class CodedTensor:
     codes: npt.NDArray[np.int64]
     values: Floats
     grid: Grid | None
-    factors: Floats | None
+    factors: tuple[Floats, ...]
 
 
 class CodedTensors:
@@ -102,22 +103,31 @@ class CodedTensors:
         least = int(multiples.min())
         return Grid(multiples - least, least, self._multiples[1])
 
-    def _factors(self, part: slice, shape: tuple[int, ...]) -> Floats | None:
+    def _factors(self, part: slice, shape: tuple[int, ...]) -> tuple[Floats, ...]:
         scales = self._symbols.reconstruction
+        inner = [1] * (len(shape) - 1)
+        if isinstance(scales, AxisScales):
+            rows, columns, own = scales.of_tensor(scales.number_at(part.start))
+            if len(shape) < 2:
+                return (own.reshape([1] * len(shape)),)
+            return rows.reshape(-1, *inner), columns.reshape(1, -1, *inner[1:]), own.reshape(1, *inner)
         if not isinstance(scales, Scales):
-            return None
+            return ()
         ends = np.cumsum(scales.sizes)
         first, last = np.searchsorted(ends, [part.start, part.stop - 1], side="right")
         factors = scales.factors[first : last + 1]
-        return factors.reshape(-1, *[1] * (len(shape) - 1)) if shape else factors.reshape(())
+        return (factors.reshape(-1, *inner) if shape else factors.reshape(()),)
 
 
 def final_values(coded: CodedTensor) -> npt.NDArray[np.generic] | None:
-    """The values with a common factor applied and rounded to the tensor's type; None where factors differ by row.
+    """The values with a common factor applied and rounded to the tensor's type; None where factors differ.
 
     They are of the storage type of the element type, shape (values,).
     """
-    if coded.factors is not None and coded.factors.size > 1:
+    if any(factor.size > 1 for factor in coded.factors):
         return None
-    values = coded.values if coded.factors is None else coded.values * coded.factors.reshape(-1)[0]
+    values = coded.values
+    if coded.factors:
+        first, *others = (factor.reshape(-1)[0] for factor in coded.factors)
+        values = values * math.prod(others, start=first)
     return dtypes.narrow(values, coded.dtype)

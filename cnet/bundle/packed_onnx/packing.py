@@ -61,8 +61,11 @@ def _by_step(names: Names, coded: CodedTensor, name: str) -> Fragment | None:
 
 def _finish(fragment: Fragment, coded: CodedTensor, value: str) -> None:
     """Multiply by the factors and round to the tensor's own type."""
-    if coded.factors is not None:
-        value = fragment.node("Mul", value, fragment.initializer(coded.factors))
+    if coded.factors:
+        product, *others = (fragment.initializer(factor) for factor in coded.factors)
+        for factor in others:
+            product = fragment.node("Mul", product, factor)
+        value = fragment.node("Mul", value, product)
     if coded.dtype != coded.values.dtype.name:
         fragment.cast(value, coded.dtype)
 

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from cnet.bundle import open_bundle
-from cnet.equal_tensors import EqualTensor, find_equal_tensors
+from cnet.equal_tensors import EqualTensor, copy_symbols, find_equal_tensors
 from cnet.pipeline import Inputs, SilentRunObserver, run
 from cnet.pipeline.inputs import StreamingSizes
+from cnet.reconstruction import AxisScales, axis_factors, sides_of
+from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
 from tests.unit.cnet.pipeline.small_jobs import weights_spec
 
@@ -98,3 +100,21 @@ def test_streaming_gives_the_same_bits(tmp_path: Path) -> None:
             for streaming in (False, True)
         )
         assert [point.sha256 for point in memory.points] == [point.sha256 for point in stream.points]
+
+
+def test_copies_have_the_factors_of_their_source() -> None:
+    """Those of rows and columns change places in the transpose; other tensors keep their own."""
+    weights = network("float32")
+    copies, shapes = find_equal_tensors(weights), [weights[name].shape for name in weights.compressible]
+    count = weights.compressible_parameters
+    factors = np.random.default_rng(0).uniform(1, 2, axis_factors(shapes)).astype(np.float32)
+    labels = (np.arange(count) % 5).astype(np.uint8)
+    scales = AxisScales(factors, sides_of(shapes))
+    symbols = Symbols(np.ones(count, np.bool_), labels, np.arange(1, 6, dtype=np.float32), scales)
+
+    before, after = symbols.vector(), copy_symbols(symbols, copies).vector()
+
+    for copy in copies:
+        np.testing.assert_array_equal(after[copy.part], copy.copied(after))
+    np.testing.assert_array_equal(after[:2820], before[:2820])
+    np.testing.assert_array_equal(after[4740:], before[4740:])

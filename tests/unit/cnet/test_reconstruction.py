@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cnet.reconstruction import Dither, Scales, row_sizes
+from cnet.reconstruction import AxisScales, Dither, Scales, axis_factors, row_sizes, sides_of
 
 SPLITMIX64 = (
     *(6457827717110365317, 3203168211198807973, 9817491932198370423),
@@ -76,3 +76,29 @@ def test_factors_are_those_of_the_rows_of_the_positions() -> None:
     places = np.array([0, 2, 3, 4, 5])
 
     assert scales.apply(np.ones(5, np.float32), places).tolist() == [2, 2, 10, 0.5, 0.5]
+
+
+SHAPES = [(3, 2, 2), (0, 4), (5,), (), (2, 3)]
+
+
+def test_factors_of_axes_multiply_row_column_and_tensor() -> None:
+    """Each tensor's own factor comes first, then those of its rows, then those of its columns."""
+    factors = np.arange(1, axis_factors(SHAPES) + 1, dtype=np.float32) / 7
+    scales = AxisScales(factors, sides_of(SHAPES))
+    first = np.einsum("r,c,e->rce", factors[1:4], factors[4:6], np.ones(2, np.float32)) * factors[0]
+    last = (factors[9:11, None] * factors[None, 11:14]) * factors[8]
+    expected = np.concatenate([first.reshape(-1), np.repeat(factors[6:8], [5, 1]), last.reshape(-1)])
+
+    values = np.linspace(-2, 2, len(expected), dtype=np.float32)
+    np.testing.assert_array_equal(scales.apply(values, np.arange(len(expected))), values * expected)
+    assert axis_factors(SHAPES) == 1 + 5 + 1 + 1 + 1 + 5
+
+
+def test_factors_of_axes_do_not_depend_on_which_positions_are_asked_for() -> None:
+    """Any positions in any order have the factors that they have among all."""
+    factors = np.arange(1, axis_factors(SHAPES) + 1, dtype=np.float64)
+    scales, places = AxisScales(factors, sides_of(SHAPES)), np.array([20, 3, 17, 12, 3])
+    everything = scales.apply(np.ones(24), np.arange(24))
+
+    np.testing.assert_array_equal(scales.apply(np.ones(5), places), everything[places])
+    assert scales.bound(2.0) >= 2 * everything.max()

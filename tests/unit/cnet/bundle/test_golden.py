@@ -21,9 +21,8 @@ def test_each_golden_bundle_has_a_digest() -> None:
     assert sorted(json.loads(DIGESTS.read_text())) == NAMES
     assert {f"v1-{encoder}" for encoder in ENCODERS.names()} <= set(NAMES)
     assert {f"v1-compact-{form}" for form in forms} <= set(NAMES)
-    assert {f"v1-{e}-{kind}" for e in ("npz", "compact") for kind in ("dither", "scales", "tensors", "notes")} <= set(
-        NAMES
-    )
+    kinds = ("dither", "scales", "tensors", "axes", "notes")
+    assert {f"v1-{encoder}-{kind}" for encoder in ("npz", "compact") for kind in kinds} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from cnet.bundle import open_bundle, write_bundle
 from cnet.coding import ENCODERS
 from cnet.errors import BundleError
 from cnet.quantize import QUANTIZERS
-from cnet.reconstruction import Dither, Scales
+from cnet.reconstruction import AxisScales, Dither, Scales, axis_factors, sides_of
 from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
 from tests.unit.cnet.bundle.forging import forged, forged_arrays
@@ -24,6 +25,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "dither": ("universal", {"step": 0.3, "seed": 2**32 - 1}),
     "scales": ("uniform", {"bits": (5,), "scope": "channel"}),
     "tensor_scales": ("auto", {}),
+    "axis_scales": ("auto", {}),
 }
 
 
@@ -41,7 +43,11 @@ def symbols_of(weights: Weights, kind: str) -> Symbols:
     quantizer = QUANTIZERS.create(name, **settings)
     vector = weights.vector()
     shapes = [weights[name].shape for name in weights.compressible]
-    return quantizer.symbols(vector, np.arange(len(vector)) % 3 > 0, quantizer.cluster_counts()[0], shapes)
+    symbols = quantizer.symbols(vector, np.arange(len(vector)) % 3 > 0, quantizer.cluster_counts()[0], shapes)
+    if kind != "axis_scales":
+        return symbols
+    factors = (np.arange(axis_factors(shapes)) * 5 % 8 + 1).astype(symbols.centroids.dtype) / 3
+    return replace(symbols, reconstruction=AxisScales(factors, sides_of(shapes)))
 
 
 def content_of(path: Path, encoder: str, kind: str, *types: str) -> bytes:
@@ -157,6 +163,14 @@ FORGED: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
     "factors of tensors as those of rows": (
         "tensor_scales",
         lambda document: document["reconstruction"].update(kind="scales"),
+    ),
+    "factors of axes as those of rows": (
+        "axis_scales",
+        lambda document: document["reconstruction"].update(kind="scales"),
+    ),
+    "factors of rows as those of axes": (
+        "scales",
+        lambda document: document["reconstruction"].update(kind="axis_scales"),
     ),
     "nothing of factors": ("scales", lambda document: document.pop("reconstruction")),
 }
