@@ -22,7 +22,7 @@ from cnet.spec import JobSpec
 from cnet.training.programs import export_program
 from tests.real_files import real_file
 from tests.unit.cnet.pipeline.small_jobs import Recorder, digests
-from tests.unit.cnet.training.programs.networks import CASES
+from tests.unit.cnet.training.programs.networks import CASES, seeded_network, write_archive
 
 Array = npt.NDArray[Any]
 
@@ -63,11 +63,9 @@ def dataset(job: Job, count: int = 48) -> Dataset:
 
 def exported(job: Job, folder: Path) -> tuple[nn.Module, StoredProgram]:
     """The user's module and its program."""
-    torch.manual_seed(3)
-    module = CASES[job.case].build()
-    export_program(module, CASES[job.case].inputs(4), folder / "net.pt2")
+    write_archive(CASES[job.case], folder / "net.pt2")
     archive = read_program(folder / "net.pt2")
-    return module, StoredProgram(archive.program, archive.weights)
+    return seeded_network(CASES[job.case]), StoredProgram(archive.program, archive.weights)
 
 
 def job_spec(job: Job, **members: Any) -> JobSpec:
@@ -167,8 +165,7 @@ def test_distillation_agrees_with_the_original_at_first(tmp_path: Path) -> None:
 def test_a_batch_of_fixed_size(tmp_path: Path) -> None:
     """Training drops what is left over; evaluation fills the last batch up."""
     job = JOBS["dropout and batch norm"]
-    torch.manual_seed(3)
-    module = CASES[job.case].build().eval()
+    module = seeded_network(CASES[job.case]).eval()
     torch.export.save(torch.export.export(module, CASES[job.case].inputs(5)), tmp_path / "net.pt2")
     archive = read_program(tmp_path / "net.pt2")
     program = StoredProgram(archive.program, archive.weights)

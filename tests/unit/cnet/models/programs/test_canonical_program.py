@@ -13,16 +13,14 @@ from cnet.errors import ProgramError
 from cnet.formats.safetensors import write_safetensors
 from cnet.formats.writing import TensorsToWrite
 from cnet.models.programs import ProgramManifest, read_canonical_program, read_program, write_canonical_program
-from cnet.training.programs import export_program
-from tests.unit.cnet.training.programs.networks import CASES, Unusual
+from tests.unit.cnet.training.programs.networks import CASES, Unusual, seeded_network, write_archive
 
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive of a network with constants and a buffer outside its ``state_dict``."""
-    torch.manual_seed(0)
     path = tmp_path_factory.mktemp("programs") / "net.pt2"
-    export_program(Unusual(), torch.randn(4, 6), path)
+    write_archive(CASES["unusual"], path)
     return path
 
 
@@ -77,14 +75,13 @@ def test_the_manifest_describes_the_program(archive: Path) -> None:
 def test_tied_tensors_are_listed(tmp_path: Path) -> None:
     """A tied tensor names the first of its group and counts once."""
     case = CASES["transformer"]
-    module = case.build()
-    export_program(module, case.inputs(4), tmp_path / "net.pt2")
+    write_archive(case, tmp_path / "net.pt2")
 
     manifest = ProgramManifest.of(read_program(tmp_path / "net.pt2"))
 
     assert len(manifest.tied) == 1
     assert [row.tied_to for row in manifest.tensors].count(None) == len(manifest.tensors) - 1
-    assert manifest.parameters == sum(parameter.numel() for parameter in module.parameters())
+    assert manifest.parameters == sum(parameter.numel() for parameter in seeded_network(case).parameters())
 
 
 def test_a_fixed_batch_of_one_is_a_warning(tmp_path: Path) -> None:

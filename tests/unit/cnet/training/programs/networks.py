@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+
+from cnet.training.programs import export_program
 
 
 class ConvNormDropout(nn.Module):
@@ -105,3 +110,22 @@ CASES = {
     "transformer": Case(Transformer, _tokens(50, 9)),
     "unusual": Case(Unusual, lambda count: (torch.randn(count, 6),)),
 }
+
+
+def seeded_network(case: Case) -> nn.Module:
+    """A fresh network, the same one at each call."""
+    torch.manual_seed(3)
+    return case.build()
+
+
+def write_archive(case: Case, path: Path) -> None:
+    """Write the archive of ``seeded_network``. An export takes a second, so that each is made once in a process."""
+    path.write_bytes(_archive(case))
+
+
+@cache
+def _archive(case: Case) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "net.pt2"
+        export_program(seeded_network(case), case.inputs(4), path)
+        return path.read_bytes()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,20 +23,24 @@ from cnet.weights import Weights
 from tests.small_training import same_bits, small_trainer, small_training
 from tests.unit.cnet.training.programs.networks import CASES
 
+Pair = tuple[Trainer, Trainer, Weights]
 
-def pair(folder: Path) -> tuple[Trainer, Trainer, Weights]:
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
     """A trainer of ResNet-8, one of the same network as a program, and weights."""
     plain = small_trainer("resnet8")
     weights = plain.initial(0)
-    export_program(plain.load(weights).module, torch.zeros(4, 1, 8, 8), folder / "net.pt2")
-    archive = read_program(folder / "net.pt2")
+    path = tmp_path_factory.mktemp("programs") / "net.pt2"
+    export_program(plain.load(weights).module, torch.zeros(4, 1, 8, 8), path)
+    archive = read_program(path)
     builder = ProgramBuilder(StoredProgram(archive.program, archive.weights), 0)
     return plain, replace(plain, network=builder), weights
 
 
-def test_training_gives_the_same_bits(tmp_path: Path) -> None:
+def test_training_gives_the_same_bits(pair: Pair) -> None:
     """With augmentation and a method."""
-    plain, program, weights = pair(tmp_path)
+    plain, program, weights = pair
     augmented = small_training(augment=Augment(flip=True, shift=1))
     stage = TrainingStage("finetune", augmented, METHODS.create("cnet"))
 
@@ -44,9 +50,9 @@ def test_training_gives_the_same_bits(tmp_path: Path) -> None:
     assert not same_bits(trained, weights)
 
 
-def test_measurements_are_the_same(tmp_path: Path) -> None:
+def test_measurements_are_the_same(pair: Pair) -> None:
     """Scores, curvature, measured and merged statistics."""
-    plain, program, weights = pair(tmp_path)
+    plain, program, weights = pair
     weights = plain.train(weights, TrainingStage("finetune", small_training(epochs=1)))
 
     assert program.evaluate(weights) == plain.evaluate(weights)
@@ -58,28 +64,30 @@ def test_measurements_are_the_same(tmp_path: Path) -> None:
     assert same_bits(program.with_batch_norm_merged(weights), plain.with_batch_norm_merged(weights))
 
 
-def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
+def test_weights_of_another_network_are_refused(pair: Pair) -> None:
     """The message has the names."""
-    _, program, weights = pair(tmp_path)
+    _, program, weights = pair
     without = Weights.select(list(weights)[1:])
 
     with pytest.raises(ArchitectureMismatchError, match=f"1 missing: {next(iter(weights)).name}"):
         program.evaluate(without)
 
 
-def fixed(folder: Path, batch: int) -> StoredProgram:
+@cache
+def fixed(batch: int) -> StoredProgram:
     """A program of batches of a fixed size."""
     case = CASES["batch norm and dropout"]
     exported = torch.export.export(case.build().eval(), case.inputs(batch))
-    torch.export.save(exported, folder / "net.pt2")
-    archive = read_program(folder / "net.pt2")
+    with tempfile.TemporaryDirectory() as folder:
+        torch.export.save(exported, Path(folder) / "net.pt2")
+        archive = read_program(Path(folder) / "net.pt2")
     return StoredProgram(archive.program, archive.weights)
 
 
 @pytest.mark.parametrize("count", [1, 3, 4, 9])
-def test_a_fixed_batch_takes_any_number_of_samples_in_evaluation(count: int, tmp_path: Path) -> None:
+def test_a_fixed_batch_takes_any_number_of_samples_in_evaluation(count: int) -> None:
     """The outputs are those of batches of the fixed size, the last one filled up."""
-    stored = fixed(tmp_path, 3)
+    stored = fixed(3)
     module = ProgramBuilder(stored, 0).build().eval()
     (images,) = CASES["batch norm and dropout"].inputs(count)
 
@@ -92,15 +100,15 @@ def test_a_fixed_batch_takes_any_number_of_samples_in_evaluation(count: int, tmp
     assert torch.allclose(outputs, expected)
 
 
-def test_a_batch_of_one_is_refused(tmp_path: Path) -> None:
+def test_a_batch_of_one_is_refused() -> None:
     """The message says what to export instead."""
     with pytest.raises(ProgramError, match="two or more example samples"):
-        ProgramBuilder(fixed(tmp_path, 1), 0)
+        ProgramBuilder(fixed(1), 0)
 
 
-def test_a_program_that_cannot_be_run_is_refused_before_training(tmp_path: Path) -> None:
+def test_a_program_that_cannot_be_run_is_refused_before_training(pair: Pair) -> None:
     """Here one whose graph was changed to add numbers of other shapes."""
-    plain, program, weights = pair(tmp_path)
+    plain, program, weights = pair
     builder = program.network
     assert isinstance(builder, ProgramBuilder)
     shapes = {tensor.name: tensor.shape for tensor in weights}

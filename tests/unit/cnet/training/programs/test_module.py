@@ -12,20 +12,18 @@ from torch import Tensor, nn
 
 from cnet.errors import ProgramError
 from cnet.models.programs import Program, read_program
-from cnet.training.programs import ProgramModule, export_program, flat_tensors
+from cnet.training.programs import ProgramModule, flat_tensors
 from tests.real_files import real_file
-from tests.unit.cnet.training.programs.networks import CASES, Case, TwoInputs
+from tests.unit.cnet.training.programs.networks import CASES, Case, seeded_network, write_archive
 
 EVERY_CASE = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
 def exported(case: Case, path: Path) -> tuple[nn.Module, ProgramModule]:
     """A fresh network and what its archive is built into."""
-    torch.manual_seed(3)
-    module = case.build()
-    export_program(module, case.inputs(4), path)
+    write_archive(case, path)
     archive = read_program(path)
-    return module, ProgramModule.of(archive.program, archive.weights)
+    return seeded_network(case), ProgramModule.of(archive.program, archive.weights)
 
 
 def export_plainly(module: nn.Module, case: Case, path: Path) -> None:
@@ -82,8 +80,7 @@ def test_training_is_that_of_the_module(case: Case, tmp_path: Path) -> None:
 def test_one_graph_is_used_for_training_and_evaluation(name: str, tmp_path: Path) -> None:
     """A plain export for evaluation trains as the module does, with its mode arguments switched."""
     case = CASES[name]
-    torch.manual_seed(3)
-    module = case.build()
+    module = seeded_network(case)
     export_plainly(module.eval(), case, tmp_path / "plain.pt2")
     archive = read_program(tmp_path / "plain.pt2")
     program = ProgramModule.of(archive.program, archive.weights)
@@ -98,8 +95,7 @@ def test_one_graph_is_used_for_training_and_evaluation(name: str, tmp_path: Path
 def test_an_export_for_training_is_evaluated_without_dropout(name: str, tmp_path: Path) -> None:
     """Two evaluations agree with each other and with the module."""
     case = CASES[name]
-    torch.manual_seed(3)
-    module = case.build()
+    module = seeded_network(case)
     export_plainly(module.train(), case, tmp_path / "plain.pt2")
     archive = read_program(tmp_path / "plain.pt2")
     program = ProgramModule.of(archive.program, archive.weights).eval()
@@ -123,7 +119,7 @@ def test_tied_parameters_stay_one(tmp_path: Path) -> None:
 
 def test_the_normal_form_is_stored_and_read_back(tmp_path: Path) -> None:
     """JSON and back is the identity."""
-    export_program(TwoInputs(), (torch.randn(3, 4), torch.randn(3, 3)), tmp_path / "net.pt2")
+    write_archive(CASES["regression on two inputs"], tmp_path / "net.pt2")
     program = read_program(tmp_path / "net.pt2").program
 
     assert Program.from_json(program.to_json()) == program
@@ -194,9 +190,8 @@ class Skipping(nn.Module):
 @pytest.mark.parametrize("way", ["bernoulli", "floor of a sum", "floor in place", "comparison", "other comparison"])
 def test_stochastic_depth_is_left_out_of_evaluation(way: str, tmp_path: Path) -> None:
     """Exported for training alone, the mean of the draw takes its place; in training it is drawn."""
-    torch.manual_seed(3)
     case = Case(lambda: Skipping(way), lambda count: (torch.randn(count, 6),))
-    module = case.build()
+    module = seeded_network(case)
     export_plainly(module.train(), case, tmp_path / "plain.pt2")
     archive = read_program(tmp_path / "plain.pt2")
     program, (values,) = ProgramModule.of(archive.program, archive.weights), case.inputs(40)
