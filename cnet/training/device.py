@@ -76,7 +76,13 @@ def seeded_random(source: torch.Generator, device: torch.device) -> Iterator[Non
         device: on which random numbers are drawn, beside the CPU.
     """
     with torch.random.fork_rng([device] if device.type == "cuda" else []):
-        torch.manual_seed(int(torch.randint(2**62, (), generator=source)))
+        # torch.manual_seed also seeds the GPUs that are not in use: for each seed it formats a traceback, which takes
+        # longer than a training step of a small network, and keeps it for ever.
+        seed = int(torch.randint(2**62, (), generator=source))
+        torch.default_generator.manual_seed(seed)
+        if device.type == "cuda":
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
         yield
 
 

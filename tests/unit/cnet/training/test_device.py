@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from cnet.errors import TrainingError
-from cnet.training.device import choose_device, deterministic_numerics, report_out_of_memory
+from cnet.training.device import CPU, choose_device, deterministic_numerics, report_out_of_memory, seeded_random
 
 
 def test_a_gpu_that_does_not_exist_is_an_error_where_it_is_asked_for_by_name() -> None:
@@ -46,3 +46,18 @@ def test_numeric_settings_are_put_back() -> None:
     with deterministic_numerics():
         assert torch.are_deterministic_algorithms_enabled()
     assert (torch.are_deterministic_algorithms_enabled(), torch.backends.cudnn.allow_tf32) == before
+
+
+def test_random_numbers_are_seeded_in_a_block_and_go_on_after_it() -> None:
+    """The seed alone decides what is drawn inside; outside nothing is changed."""
+    before = torch.random.get_rng_state()
+
+    def drawn(seed: int) -> torch.Tensor:
+        with seeded_random(torch.Generator().manual_seed(seed), CPU):
+            return torch.rand(5)
+
+    assert torch.equal(drawn(1), drawn(1))
+    assert not torch.equal(drawn(1), drawn(2))
+    assert torch.equal(torch.random.get_rng_state(), before)
+    seed = int(torch.randint(2**62, (), generator=torch.Generator().manual_seed(1)))
+    assert torch.equal(drawn(1), torch.rand(5, generator=torch.Generator().manual_seed(seed)))
