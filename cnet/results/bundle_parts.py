@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from cnet.results.baseline import finite_values, own_members
@@ -88,7 +88,7 @@ class LayerResult:
     def to_json(self) -> dict[str, Any]:
         """Its row in the metrics document."""
         histogram = self.histogram and self.histogram.to_json()
-        return finite_values({**asdict(self), "shape": list(self.shape), "histogram": histogram})
+        return finite_values({**vars(self), "shape": list(self.shape), "histogram": histogram})
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:

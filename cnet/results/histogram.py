@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
@@ -42,7 +42,7 @@ class WeightHistogram:
 
     def to_json(self) -> dict[str, Any]:
         """Its JSON form."""
-        return {**asdict(self), "original": list(self.original), "decoded": list(self.decoded)}
+        return {**vars(self), "original": list(self.original), "decoded": list(self.decoded)}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any] | None) -> Self | None:
