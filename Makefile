@@ -11,6 +11,11 @@ PACKAGES := cnet app worker
 PIP_ARGS ?=
 PYTEST ?=
 
+# pip would compile all modules of all packages, in one process. cnet imports a tenth of them: they are compiled by
+# importing these once, and the rest when it is imported, also where the environment forbids to keep what is compiled.
+IMPORTED := torch.export, app.main, app.cli, app.up.command, worker.run.runner, celery.bin.worker, cnet.client, psycopg
+export PYTHONDONTWRITEBYTECODE =
+
 # The first interpreter that is new enough and runs at all.
 FIND_PYTHON = for python in python3 python3.13 python3.12 python3.11; do \
 	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo $$python; break; fi; done
@@ -31,11 +36,12 @@ $(STAMP): pyproject.toml constraints.txt
 		echo "$$python cannot make virtual environments; on Debian and Ubuntu: apt install $$($$python -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')" >&2; exit 1; fi; \
 	if ! $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
 		echo "making $(VENV) with $$($$python --version)"; rm -rf $(VENV); $$python -m venv $(VENV) || { rm -rf $(VENV); exit 1; }; fi
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[server,train,dev]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[server,train,dev]'
+	@$(BIN)/python -c 'import $(IMPORTED)'
 	@touch $@
 
 $(AUDIT): $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[audit]'
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[audit]'
 	@touch $@
 
 demo: $(STAMP) ## train a net, compress it through the service, prove what came out
@@ -46,8 +52,6 @@ up: $(STAMP) ## run the service on http://127.0.0.1:8000, state in ./data
 
 # One thread a process. There are two more processes than cores, because tests of whole services mostly wait; those come
 # first (tests/acceptance), so that none of them is what the others wait for at the end.
-# The tests start hundreds of processes, and each would compile all modules where the environment forbids to keep them.
-test: export PYTHONDONTWRITEBYTECODE =
 test: $(STAMP) ## run all tests
 	@$(BIN)/python -m compileall -q $(PACKAGES) tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $$(($$(nproc) + 2)) --dist loadfile --no-loadscope-reorder $(PYTEST)
