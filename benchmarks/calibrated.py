@@ -35,6 +35,7 @@ from cnet.calibrate.layer_quantizer import LayerQuantizer, short_float
 from cnet.calibrate.network import OutputComparison
 from cnet.calibrate.samples import Samples, in_batches
 from cnet.calibrate.second_moments import FeedbackFactors
+from cnet.calibrate.sensitivity import TensorFisher
 from cnet.calibrate.sequence import LayerInputs, quantize_in_sequence
 from cnet.coding import ENCODERS
 from cnet.coding.uniform_grid import label_integers
@@ -152,13 +153,13 @@ class Case:
         return OutputComparison(*self._common(self.evaluated), preprocess=self.preprocess, device="cpu")
 
     @cached_property
-    def sensitivities(self) -> dict[str, float]:
+    def sensitivities(self) -> dict[str, TensorFisher]:
         """Measured once for all settings, and kept."""
         path = self.work / f"{self.name} sensitivities.json"
         if not path.exists():
-            path.write_text(json.dumps(self.calibration.sensitivities(self.weights)))
-        found: dict[str, float] = json.loads(path.read_text())
-        return found
+            found = self.calibration.sensitivities(self.weights)
+            path.write_text(json.dumps({name: fisher.to_json() for name, fisher in found.items()}))
+        return {name: TensorFisher.from_json(each) for name, each in json.loads(path.read_text()).items()}
 
     def _common(self, inputs: np.ndarray[Any, Any]) -> tuple[Any, ...]:
         network, task = ProgramBuilder(self.program, 0), TASKS.create("classification")
@@ -234,7 +235,7 @@ def gptq(case: Case, setting: float) -> tuple[Weights, Symbols]:
 
     def quantize(name: str, layer: LayerInputs) -> torch.Tensor:
         matrix = layer.weight.double()
-        step = short_float(math.sqrt(plain.cost / max(case.sensitivities[name], 1e-12)))
+        step = short_float(math.sqrt(plain.cost / max(case.sensitivities[name].mean, 1e-12)))
         factors = FeedbackFactors.of((layer.halves[0] + layer.halves[1]).own, DAMPING)
         labels = round_with_feedback(matrix, step, factors)
         plain.labels[name] = labels.reshape(-1).numpy().astype(np.int32)

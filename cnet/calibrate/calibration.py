@@ -13,25 +13,26 @@ import torch
 from torch import Tensor
 
 from cnet import dtypes
+from cnet.calibrate.axis_steps import AxisSteps
 from cnet.calibrate.config import few_samples
 from cnet.calibrate.layer_quantizer import LayerQuantizer
 from cnet.calibrate.network import NetworkOnInputs, OnFraction
 from cnet.calibrate.observation import Observation, observe
-from cnet.calibrate.samples import Samples, in_batches, in_halves
-from cnet.calibrate.sensitivity import mean_fisher
+from cnet.calibrate.samples import Samples, divided, in_batches, in_halves
+from cnet.calibrate.sensitivity import TensorFisher, fisher_by_axis
 from cnet.calibrate.sequence import LayerInputs, quantize_in_sequence
 from cnet.coding import ENCODERS
 from cnet.coding.uniform_grid import label_integers
 from cnet.observer import check_stop
 from cnet.quantize.calibrated import ANY_STEP
-from cnet.reconstruction import Scales, tensor_sizes
+from cnet.reconstruction import AxisScales, Scales, sides_of, tensor_sizes
 from cnet.symbols import Symbols
 from cnet.training.device import deterministic_numerics, report_out_of_memory
 from cnet.training.networks.loaded import LoadedNetwork
 from cnet.weights import Weights
 
 Mask = npt.NDArray[np.bool_]
-Sensitivities = Mapping[str, float]
+Sensitivities = Mapping[str, TensorFisher]
 
 _FISHER_SAMPLES = 128
 _LEAST_LOSS = 1e-9
@@ -75,10 +76,8 @@ class Calibration(NetworkOnInputs):
         few = few_samples(len(self.split))
         return () if few is None else (few,)
 
-    def sensitivities(self, weights: Weights, on_fraction: OnFraction = _ignore_fraction) -> dict[str, float]:
+    def sensitivities(self, weights: Weights, on_fraction: OnFraction = _ignore_fraction) -> dict[str, TensorFisher]:
         """How sensitive the outputs are to each compressible tensor, by name; for all points of a network.
-
-        It is the mean of the diagonal of the Fisher information over the tensor.
 
         Args:
             weights: of the network.
@@ -99,8 +98,10 @@ class Calibration(NetworkOnInputs):
                 self.observer.log(
                     f"warning: calibrate: all inputs of {', '.join(observation.dead)} are 0 on the calibration inputs"
                 )
-            singles = in_batches(self.split, 1)[:_FISHER_SAMPLES]
-            return mean_fisher(loaded.module, tensors, singles, self.task, self.observer, on_fraction)
+            singles = in_batches(self.split, 1)
+            rows = divided(torch.cat(observation.outputs))[:2]
+            halves = [[singles[row] for row in half.tolist()[: _FISHER_SAMPLES // 2]] for half in rows if len(half)]
+            return fisher_by_axis(loaded.module, tensors, halves, self.task, self.observer, on_fraction)
 
     def quantize(
         self,
@@ -157,7 +158,7 @@ class Calibration(NetworkOnInputs):
         for name, tensor in tensors.items():
             if name not in layers.labels:
                 layers.without_inputs(name, tensor.detach())
-        made = _symbols(layers.labels, layers.units, weights)
+        made = _symbols(layers, weights)
         return [(_corrected(weights, passed.corrections), made), (weights, made)]
 
     def _observe(self, loaded: LoadedNetwork, weights: Weights) -> Observation:
@@ -236,12 +237,24 @@ def _tensors(loaded: LoadedNetwork, weights: Weights) -> dict[str, Tensor]:
     return dict(zip(weights.compressible, loaded.compressible_tensors(), strict=True))
 
 
-def _symbols(integers: Mapping[str, npt.NDArray[np.int32]], units: Mapping[str, float], weights: Weights) -> Symbols:
-    """The symbols of w_net from the multiples of each tensor's unit, int32, shape (weights,)."""
+def _symbols(layers: LayerQuantizer, weights: Weights) -> Symbols:
+    """The symbols of w_net from the labels and steps of its tensors."""
     dtype = weights.vector().dtype
-    shapes = [weights[name].shape for name in weights.compressible]
-    multiples = np.concatenate([np.empty(0, np.int32), *(integers[name] for name in weights.compressible)])
-    steps = [units[name] for name in weights.compressible if math.prod(weights[name].shape)]
+    names = [name for name in weights.compressible if math.prod(weights[name].shape)]
+    shapes = [weights[name].shape for name in names]
+    multiples = np.concatenate([np.empty(0, np.int32), *(layers.labels[name] for name in names)])
     labels, used = label_integers(multiples[multiples != 0])
-    scales = Scales(np.array(steps, dtype), tensor_sizes(shapes)) if steps else None
+    units = [layers.units[name] for name in names]
+    scales: Scales | AxisScales | None = None
+    if any(layers.steps[name].differ for name in names):
+        factors = [_factors_of(layers.units[name], layers.steps[name], weights[name].shape) for name in names]
+        scales = AxisScales(np.concatenate(factors).astype(dtype), sides_of(shapes))
+    elif names:
+        scales = Scales(np.array(units, dtype), tensor_sizes(shapes))
     return Symbols(multiples != 0, labels, used.astype(dtype), scales)
+
+
+def _factors_of(unit: float, steps: AxisSteps, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    """The factors of a tensor as ``AxisScales`` has them."""
+    axes = [steps.rows, steps.columns] if len(shape) > 1 else []
+    return np.concatenate([np.array([unit]), *axes])

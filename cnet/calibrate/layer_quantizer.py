@@ -3,8 +3,8 @@
 All tensors share one price: a step size s of a tensor with n weights, whose mean squared error costs g a weight, causes
 a divergence of about n g s^2 / 24. The fewest bits for a given divergence of the whole network have g s^2 equal in all
 tensors (the bits of n weights fall by n / 2 log2(4) where the step doubles, the divergence rises fourfold). g is the
-mean Fisher information of the tensor. What error feedback makes up for does not make steps larger: it is less on inputs
-from other sources.
+mean Fisher information of the tensor; its rows and columns have steps of their own where that saves bits
+(``axis_steps``). What error feedback makes up for does not make steps larger: it is less on inputs from other sources.
 
 Labels follow the trellis of the quantizer ``auto``, whose noise is lower than that of rounding by itself. There are two
 ways to let their errors cancel. By the second moments of the inputs is the better one where these tell what other
@@ -22,7 +22,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from cnet.calibrate.axis_steps import AxisSteps
 from cnet.calibrate.second_moments import FeedbackFactors, choose_shrinkage, compensated
+from cnet.calibrate.sensitivity import TensorFisher
 from cnet.calibrate.sequence import LayerInputs
 from cnet.calibrate.trellis_feedback import LEAST_COLUMNS, Layer, choose_multiples
 from cnet.coding.rates import segments_of
@@ -49,7 +51,7 @@ class LayerQuantizer:
     """Quantizes tensors one after the other, and keeps their labels.
 
     Attributes:
-        sensitivities: mean of the diagonal of the Fisher information over each tensor, by name.
+        sensitivities: the diagonal of the Fisher information of each tensor along its axes, by name.
         shapes: of all tensors, by name.
         keep: which weights of each may be other than zero, in its shape.
         cost: g s^2 of every tensor.
@@ -57,10 +59,11 @@ class LayerQuantizer:
         feedback: whether errors cancel by the second moments of the inputs.
         largest_step: of each tensor, in root mean squares of its weights.
         labels: of each tensor that was quantized: int32, shape (weights,), multiples of its unit.
-        units: of each: half its step size.
+        units: of each: half its step size, by which its relative steps are multiplied.
+        steps: the relative steps of the rows and columns of each.
     """
 
-    sensitivities: Mapping[str, float]
+    sensitivities: Mapping[str, TensorFisher]
     shapes: Mapping[str, tuple[int, ...]]
     keep: Mapping[str, Tensor]
     cost: float
@@ -69,13 +72,14 @@ class LayerQuantizer:
     largest_step: float = ANY_STEP
     labels: dict[str, npt.NDArray[np.int32]] = field(default_factory=dict)
     units: dict[str, float] = field(default_factory=dict)
+    steps: dict[str, AxisSteps] = field(default_factory=dict)
 
     @classmethod
     def for_divergence(
         cls,
         divergence: float,
         mu: float,
-        sensitivities: Mapping[str, float],
+        sensitivities: Mapping[str, TensorFisher],
         shapes: Mapping[str, tuple[int, ...]],
         keep: Mapping[str, Tensor],
         *,
@@ -100,9 +104,11 @@ class LayerQuantizer:
 
     def _by_moments(self, name: str, weights: Tensor, layer: LayerInputs) -> Tensor | None:
         """The quantized values, float64, shape as ``weights``; None where pruned weights allow no path."""
-        shrinkage = choose_shrinkage(layer.halves)
-        weights = compensated(weights, layer.halves, shrinkage)
-        factors = FeedbackFactors.of((layer.halves[0] + layer.halves[1]).own, shrinkage)
+        steps = self._steps(name, weights)
+        halves = (layer.halves[0].scaled(steps), layer.halves[1].scaled(steps))
+        shrinkage = choose_shrinkage(halves)
+        weights = compensated(weights / steps, halves, shrinkage)
+        factors = FeedbackFactors.of((halves[0] + halves[1]).own, shrinkage)
         unit = self._unit(name, weights)
         values = (weights / unit).reshape(-1).cpu().numpy().astype(np.float32)
         keep, shape = self.keep[name].reshape(weights.shape), self.shapes[name]
@@ -113,15 +119,17 @@ class LayerQuantizer:
             return None
         self.labels[name] = multiples.reshape(-1).cpu().numpy().astype(np.int32)
         self.units[name] = unit
-        return multiples * unit
+        return multiples * unit * steps
 
     def _by_itself(self, name: str, weights: Tensor) -> Tensor:
         """The quantized values of a tensor's weights, float64, of any shape, by the weights alone."""
-        unit = self._unit(name, weights)
+        steps = self._steps(name, weights)
+        relative = weights / steps
+        unit = self._unit(name, relative)
         shape = self.shapes[name]
-        values = (weights / unit).reshape(-1).cpu().numpy().astype(np.float32)
+        values = (relative / unit).reshape(-1).cpu().numpy().astype(np.float32)
         keep = self.keep[name].reshape(-1).cpu().numpy()
-        feedback = len(shape) > 1 and 2 * unit <= COARSE * float(weights.square().mean().sqrt())
+        feedback = len(shape) > 1 and 2 * unit <= COARSE * float(relative.square().mean().sqrt())
         chooser = FeedbackChooser(_MEMORY, self.mu * _MU)
         parts = [
             chooser.multiples(segment, values[segment.place], keep[segment.place], feedback=feedback)
@@ -129,22 +137,34 @@ class LayerQuantizer:
         ]
         self.labels[name] = np.concatenate([np.empty(0, np.int32), *parts]).astype(np.int32)
         self.units[name] = unit
-        return torch.from_numpy(self.labels[name]).to(weights).reshape(weights.shape) * unit
+        return torch.from_numpy(self.labels[name]).to(weights).reshape(weights.shape) * unit * steps
+
+    def _steps(self, name: str, weights: Tensor) -> Tensor:
+        """The relative step of each weight, in the shape of ``weights``."""
+        shape = self.shapes[name]
+        if name not in self.steps:
+            self.steps[name] = AxisSteps.of(self.sensitivities[name], math.prod(shape))
+        return torch.from_numpy(self.steps[name].of_weights(shape)).to(weights).reshape(weights.shape)
 
     def _fisher(self, name: str) -> float:
         """The mean Fisher information of a tensor, not less than a small part of the network's."""
         sizes = {other: math.prod(self.shapes[other]) for other in self.sensitivities}
-        overall = sum(self.sensitivities[other] * size for other, size in sizes.items())
-        return max(self.sensitivities[name], LEAST_FISHER * overall / max(sum(sizes.values()), 1))
+        overall = sum(self.sensitivities[other].mean * size for other, size in sizes.items())
+        return max(self.sensitivities[name].mean, LEAST_FISHER * overall / max(sum(sizes.values()), 1))
 
     def _unit(self, name: str, weights: Tensor) -> float:
-        """Half the step size at which a tensor has its part of the divergence, with few bits of mantissa."""
+        """Half the step size at which a tensor has its part of the divergence, with few bits of mantissa.
+
+        Args:
+            name: of the tensor.
+            weights: divided by their relative steps.
+        """
         if not weights.numel():
             return 1.0
         rms, largest = float(weights.square().mean().sqrt()), float(weights.abs().max())
         if rms == 0:
             return 1.0
-        price = self._fisher(name) * _TRELLIS_GAIN
+        price = self._fisher(name) * self.steps[name].noise * _TRELLIS_GAIN
         step = math.sqrt(self.cost / price) if price > 0 else math.inf
         return short_float(max(min(step, self.largest_step * rms), largest / (MAX_STEP - 2)) / 2)
 

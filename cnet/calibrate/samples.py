@@ -97,14 +97,23 @@ def in_halves(split: DeviceSplit, outputs: Tensor) -> Samples:
         split: the inputs.
         outputs: of the original network for each, shape (n, ...).
     """
+    rows = divided(outputs)
+    halves = [_batches(split, half) for half in rows[:2]]
+    second = [half == 1 for half, batches in enumerate(halves) for _ in batches]
+    return Samples((*halves[0], *halves[1]), tuple(second), _batches(split, rows[2]))
+
+
+def divided(outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Which samples are of the first half, of the second, and set apart: int64, shape (m,) each.
+
+    Args:
+        outputs: of the original network for each, shape (n, ...).
+    """
     order = _order(outputs)
     ends = len(order) // (2 * _APART) if len(order) >= _LEAST_TO_SET_APART else 0
     inner = order[ends : len(order) - ends]
     middle = (len(inner) + 1) // 2
-    halves = [_batches(split, rows) for rows in (inner[:middle], inner[middle:])]
-    second = [half == 1 for half, batches in enumerate(halves) for _ in batches]
-    apart = _batches(split, torch.cat([order[:ends], order[len(order) - ends :]]))
-    return Samples((*halves[0], *halves[1]), tuple(second), apart)
+    return inner[:middle], inner[middle:], torch.cat([order[:ends], order[len(order) - ends :]])
 
 
 def _batches(split: DeviceSplit, rows: Tensor) -> tuple[Batch, ...]:

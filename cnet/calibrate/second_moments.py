@@ -60,6 +60,15 @@ class Moments:
             self.own * mine + other.own * others, self.cross * mine + other.cross * others, self.count + other.count
         )
 
+    def scaled(self, steps: Tensor) -> Moments:
+        """The moments of inputs times the steps of their columns.
+
+        ``steps``, shape (groups, rows, columns), are products of a factor of the row and one of the column.
+        """
+        columns = steps[:, :1] / steps[:, :1, :1]
+        factors = columns.transpose(1, 2) * columns
+        return Moments(self.own * factors, self.cross * factors, self.count)
+
     @property
     def power(self) -> Tensor:
         """E[x^2] of each input, shape (groups, columns)."""

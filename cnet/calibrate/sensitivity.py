@@ -5,13 +5,17 @@ information F. Its diagonal is E[g^2], with g the gradient of the log-likelihood
 network's own prediction; it needs no labels (Martens, New insights and perspectives on the natural gradient method,
 2020). The square is taken for one sample at a time: that of a batch's gradient would mix samples. Of outputs with
 several decisions a sample, such as the steps of a line of text, the divergence is the mean over them, and so is F.
+It is kept as its mean over each row and each column of a tensor, for two halves of the samples.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -21,24 +25,59 @@ from cnet.training.tasks import Task
 from cnet.training.tasks.task import classes_last
 
 Batch = tuple[Tensor, ...]
+Doubles = npt.NDArray[np.float64]
 
 _SEED = 0
 
 
-def mean_fisher(
+@dataclass(frozen=True, eq=False)
+class TensorFisher:
+    """Means of the diagonal of the Fisher information over the slices of a tensor, for each half of the samples.
+
+    Attributes:
+        rows: for each half that has samples, the mean over each row: float64, shape (rows,).
+        columns: the same over each column. A tensor with fewer than two axes is one row and one column.
+    """
+
+    rows: tuple[Doubles, ...]
+    columns: tuple[Doubles, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean over the tensor and all samples."""
+        return float(np.mean([half.mean() for half in self.rows]))
+
+    def to_json(self) -> dict[str, list[list[float]]]:
+        """As lists of numbers."""
+        return {name: [half.tolist() for half in getattr(self, name)] for name in ("rows", "columns")}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Sequence[Sequence[float]]]) -> TensorFisher:
+        """The inverse of ``to_json``."""
+        rows, columns = (tuple(np.array(half, np.float64) for half in document[name]) for name in ("rows", "columns"))
+        return cls(rows, columns)
+
+    @classmethod
+    def same(cls, mean: float, shape: tuple[int, ...]) -> TensorFisher:
+        """That of a tensor of this shape all of whose weights have the same Fisher information."""
+        rows, columns = shape[:2] if len(shape) > 1 else (1, 1)
+        return cls((np.full(rows, mean),), (np.full(columns, mean),))
+
+
+def fisher_by_axis(
     module: nn.Module,
     weights: Mapping[str, Tensor],
-    samples: Sequence[Batch],
+    halves: Sequence[Sequence[Batch]],
     task: Task,
     observer: Observer,
     on_fraction: Callable[[float], None],
-) -> dict[str, float]:
-    """The mean over each tensor of the diagonal of the Fisher information of one decision, by name.
+) -> dict[str, TensorFisher]:
+    """The diagonal of the Fisher information of one decision, averaged along the axes of each tensor, by name.
 
     Args:
         module: the network in evaluation mode.
         weights: its tensors, by name; that of a tensor without a gradient (a buffer) is 0.
-        samples: inputs of one sample each: tensors of shape (1, ...).
+        halves: one or two groups of samples, each of inputs of one sample: tensors of shape (1, ...).
         task: draws labels from outputs.
         observer: asked before each sample whether to stop.
         on_fraction: told after each sample the done part, 0..1.
@@ -49,19 +88,38 @@ def mean_fisher(
     """
     generator = torch.Generator().manual_seed(_SEED)
     trained = {name: weight for name, weight in weights.items() if weight.requires_grad}
-    totals = dict.fromkeys(weights, 0.0)
-    for number, sample in enumerate(samples if trained else ()):
-        check_stop(observer)
-        outputs = module(*sample).float()
-        if not outputs.isfinite().all():
-            raise not_finite_error()
-        loss = task.sampled_loss(outputs, generator)
-        gradients = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
-        for name, gradient in zip(trained, gradients, strict=True):
-            if gradient is not None:  # a program may have weights that no output depends on
-                totals[name] += float(gradient.double().square().mean()) / _decisions(outputs)
-        on_fraction((number + 1) / len(samples))
-    return {name: total / max(len(samples), 1) for name, total in totals.items()}
+    count, done = sum(map(len, halves)), 0
+    found: list[dict[str, tuple[Doubles, Doubles]]] = []
+    for half in halves:
+        totals = {name: tuple(np.zeros(side) for side in _sides(weight)) for name, weight in weights.items()}
+        for sample in half if trained else ():
+            check_stop(observer)
+            outputs = module(*sample).float()
+            if not outputs.isfinite().all():
+                raise not_finite_error()
+            loss = task.sampled_loss(outputs, generator)
+            gradients = torch.autograd.grad(loss, list(trained.values()), allow_unused=True)
+            for name, gradient in zip(trained, gradients, strict=True):
+                if gradient is not None:  # a program may have weights that no output depends on
+                    for total, means in zip(totals[name], _axis_means(gradient.square()), strict=True):
+                        total += means / _decisions(outputs) / len(half)
+            done += 1
+            on_fraction(done / count)
+        found.append({name: (total[0], total[1]) for name, total in totals.items()})
+    return {
+        name: TensorFisher(tuple(half[name][0] for half in found), tuple(half[name][1] for half in found))
+        for name in weights
+    }
+
+
+def _sides(weight: Tensor) -> tuple[int, int]:
+    return (weight.shape[0], weight.shape[1]) if weight.dim() > 1 else (1, 1)
+
+
+def _axis_means(numbers: Tensor) -> tuple[Doubles, Doubles]:
+    """The mean over each row and over each column, float64; of fewer than two axes one of each."""
+    matrix = numbers.reshape(*_sides(numbers), -1).double()
+    return matrix.mean((1, 2)).cpu().numpy(), matrix.mean((0, 2)).cpu().numpy()
 
 
 def _decisions(outputs: Tensor) -> int:

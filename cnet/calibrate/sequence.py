@@ -15,9 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from cnet.calibrate import normalization
 from cnet.calibrate.lockstep import Call, Lockstep
-from cnet.calibrate.mean_change import mean_change
+from cnet.calibrate.mean_change import input_means, is_batch_norm, mean_change, run_with_mean, running_mean
 from cnet.calibrate.recurrence import quantize_recurrence, recurrent_weights, run_with
 from cnet.calibrate.samples import Samples
 from cnet.calibrate.second_moments import Moments
@@ -100,7 +99,7 @@ class _Pass:
             return len(args) > use.weight and id(args[use.weight]) in self.names
         if any(id(weight) in self.names for weight in recurrent_weights(function, args)):
             return True
-        return self.correct and normalization.is_batch_norm(function)
+        return self.correct and is_batch_norm(function)
 
     def _visit(self, number: int, original: Sequence[Call], quantized: Sequence[Call]) -> None:
         use = use_of(original[0].function)
@@ -110,7 +109,7 @@ class _Pass:
             call.result = call.run()
         if use is not None:
             self._multiply(use, original, quantized)
-        elif normalization.is_batch_norm(original[0].function):
+        elif is_batch_norm(original[0].function):
             self._normalize(original, quantized)
         else:
             self._recur(original, quantized)
@@ -178,14 +177,14 @@ class _Pass:
 
     def _normalize(self, original: Sequence[Call], quantized: Sequence[Call]) -> None:
         """Let the running mean of a batch normalization follow the change of its input."""
-        mean = normalization.running_mean(original[0])
+        mean = running_mean(original[0])
         name = None if mean is None else self.names.get(id(mean))
         if mean is None or name is None:
             for call in quantized:
                 call.result = call.run()
             return
         if name not in self.corrections:
-            change = mean_change(original, quantized, self.samples, normalization.input_means)
+            change = mean_change(original, quantized, self.samples, input_means)
             self.corrections[name] = (mean.double() + change).to(mean.dtype)
         for call in quantized:
-            call.result = normalization.run_with_mean(call, self.corrections[name])
+            call.result = run_with_mean(call, self.corrections[name])

@@ -73,16 +73,17 @@ class CalibratedNetwork:
             measured, used = len(self._comparison.split), len(self._calibration.split)
             self._observer.log(NO_OTHER_INPUTS.format(measured=measured, used=used))
 
-    def sensitivities(self, weights: Weights, on_fraction: OnFraction) -> dict[str, float]:
-        """What is measured once for all points: see ``Calibration.sensitivities``."""
-        return self._calibration.sensitivities(weights, on_fraction)
+    def sensitivities(self, weights: Weights, on_fraction: OnFraction) -> dict[str, Any]:
+        """What is measured once for all points, as JSON: see ``Calibration.sensitivities``."""
+        found = self._calibration.sensitivities(weights, on_fraction)
+        return {name: fisher.to_json() for name, fisher in found.items()}
 
     def quantize(
         self,
         weights: Weights,
         keep: Mask,
         quantizer: Calibratable,
-        sensitivities: dict[str, float],
+        sensitivities: dict[str, Any],
         on_fraction: OnFraction,
     ) -> tuple[Weights, Symbols]:
         """Weights with corrected biases and running means, and their symbols: see ``Calibration.quantize``.
@@ -95,6 +96,7 @@ class CalibratedNetwork:
             on_fraction: told the done part, 0..1.
         """
         from cnet.calibrate.calibration import Quantizing
+        from cnet.calibrate.sensitivity import TensorFisher
 
         quantizing = Quantizing(
             quantizer.expected_divergence,
@@ -102,7 +104,8 @@ class CalibratedNetwork:
             largest_step=quantizer.largest_step,
             feedback=quantizer.feedback,
         )
-        return self._calibration.quantize(weights, keep, quantizing, sensitivities, on_fraction)
+        measured = {name: TensorFisher.from_json(document) for name, document in sensitivities.items()}
+        return self._calibration.quantize(weights, keep, quantizing, measured, on_fraction)
 
     def scores(self, decoded: Weights, original: Weights) -> Scores | None:
         """How the outputs of a decoded network differ on inputs set apart; None where a data set measures it.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -159,7 +160,7 @@ class NetworkSteps:
         return SearchInputs(self.baseline, forecast, samples, context.costs.per_sparsity / context.costs.per_point)
 
     @cached_property
-    def sensitivities(self) -> dict[str, float]:
+    def sensitivities(self) -> dict[str, Any]:
         """What a calibration measures once for all points, on the weights before pruning, and recorded."""
         context = self._context
         record = context.folder.record("sensitivities")

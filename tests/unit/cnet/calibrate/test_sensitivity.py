@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from cnet.calibrate.sensitivity import mean_fisher
+from cnet.calibrate.sensitivity import TensorFisher, fisher_by_axis
 from cnet.observer import SilentObserver
 from cnet.training.tasks import TASKS
 
@@ -25,15 +28,43 @@ class Steps(nn.Module):
         return logits[:, None].expand(-1, self.steps, -1)
 
 
-def sensitivity(steps: int) -> float:
-    """Of the layer, on 400 inputs."""
+def sensitivity(steps: int) -> TensorFisher:
+    """Of the layer, on 200 inputs in each half."""
     torch.manual_seed(0)
     module = Steps(steps).eval()
     samples = [(torch.randn(1, 4),) for _ in range(400)]
     task = TASKS.create("classification")
-    return mean_fisher(module, {"w": module.layer.weight}, samples, task, SilentObserver(), lambda _: None)["w"]
+    halves = [samples[:200], samples[200:]]
+    return fisher_by_axis(module, {"w": module.layer.weight}, halves, task, SilentObserver(), lambda _: None)["w"]
 
 
 def test_several_decisions_of_a_sample_count_as_their_mean() -> None:
     """The divergence of a line of text is the mean over its steps."""
-    assert sensitivity(8) == pytest.approx(sensitivity(1), rel=0.2)
+    assert sensitivity(8).mean == pytest.approx(sensitivity(1).mean, rel=0.2)
+
+
+def test_rows_and_columns_have_their_own_mean() -> None:
+    """Gradients are those of outputs times inputs, and the inputs of column 1 are ten times as large."""
+    torch.manual_seed(0)
+    module = Steps(1).eval()
+    torch.nn.init.zeros_(module.layer.weight)
+    samples = [(torch.randn(1, 4) * torch.tensor([1.0, 10.0, 1.0, 0.0]),) for _ in range(400)]
+    task = TASKS.create("classification")
+
+    halves = [samples[:200], samples[200:]]
+    found = fisher_by_axis(module, {"w": module.layer.weight}, halves, task, SilentObserver(), lambda _: None)["w"]
+
+    for rows, columns in zip(found.rows, found.columns, strict=True):
+        assert (rows.shape, columns.shape) == ((5,), (4,))
+        np.testing.assert_allclose(columns / columns[0], [1, 100, 1, 0], rtol=0.4)
+        assert rows.mean() == pytest.approx(columns.mean())
+    assert found.mean == pytest.approx(np.mean([half.mean() for half in found.rows]))
+
+
+def test_the_measurements_survive_json() -> None:
+    """Bit for bit: a run that is resumed chooses the same steps."""
+    found = sensitivity(1)
+
+    again = TensorFisher.from_json(json.loads(json.dumps(found.to_json())))
+
+    assert again.to_json() == found.to_json()

@@ -1,0 +1,107 @@
+"""Step sizes that differ between the rows of a tensor, and between its columns.
+
+Errors of some channels hardly reach the outputs: those of a gate that is nearly shut, or of a channel that is zero on
+most inputs. The fewest bits for a given divergence have g s^2 equal in all rows and columns, with g their mean Fisher
+information and s their step size, so that s is in proportion to g^(-1/2). But what few samples say of a channel may not
+hold for others. The steps are therefore s = (g / mean(g) + floor)^(-exponent / 2), with the exponent and the floor for
+which steps from one half of the samples would have saved most bits on the other half; the halves are as unlike as
+possible (``samples``). Where nothing is saved, all steps are the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from cnet.calibrate.sensitivity import TensorFisher
+
+Doubles = npt.NDArray[np.float64]
+
+EXPONENTS = (0.25, 0.5, 0.75, 1.0)
+FLOORS = (0.02, 0.05, 0.1, 0.2)
+
+_FACTOR_BITS = 4.0
+"""About what a factor takes in a bundle."""
+
+_ODD_HALF_OCTAVE = 181 / 128
+"""The square root of 2 with 8 bits of mantissa, so that products of factors are exact."""
+
+
+@dataclass(frozen=True, eq=False)
+class AxisSteps:
+    """Step sizes of rows and columns relative to that of their tensor: powers of the square root of 2.
+
+    Attributes:
+        rows, columns: float64, shapes (rows,) and (columns,); of a tensor with fewer than two axes one each.
+        noise: mean of g s^2 over the tensor, relative to the mean of g: what these steps make of the squared error.
+    """
+
+    rows: Doubles
+    columns: Doubles
+    noise: float = 1.0
+
+    @classmethod
+    def of(cls, fisher: TensorFisher, size: int) -> AxisSteps:
+        """The steps of a tensor of ``size`` weights."""
+        rows, columns = (_steps(halves, size) for halves in (fisher.rows, fisher.columns))
+        noise = _noise(rows, _mean(fisher.rows)) * _noise(columns, _mean(fisher.columns))
+        return cls(rows, columns, noise)
+
+    @property
+    def differ(self) -> bool:
+        """Whether there is more than one step size."""
+        return bool(np.any(self.rows != 1) or np.any(self.columns != 1))
+
+    def of_weights(self, shape: tuple[int, ...]) -> Doubles:
+        """The relative step of each weight of a tensor of this shape."""
+        if len(shape) < 2:
+            return np.ones(shape)
+        inner = [1] * (len(shape) - 2)
+        return np.ones(shape) * (self.rows[:, None] * self.columns[None]).reshape(*shape[:2], *inner)
+
+
+def _steps(halves: Sequence[Doubles], size: int) -> Doubles:
+    """The relative steps along one axis, from the mean Fisher information of its slices in each half."""
+    count = len(halves[0])
+    same = np.ones(count)
+    if len(halves) < 2 or count < 2 or not all(half.sum() > 0 for half in halves):
+        return same
+    saved, best = 0.0, same
+    for exponent, floor in itertools.product(EXPONENTS, FLOORS):
+        bits = sum(
+            _saved_bits(_rounded(_power(one, exponent, floor)), other) for one, other in itertools.permutations(halves)
+        )
+        if bits > saved:
+            saved, best = bits, _rounded(_power(_mean(halves), exponent, floor))
+    return best if saved / 2 * size > _FACTOR_BITS * count else same
+
+
+def _saved_bits(steps: Doubles, fisher: Doubles) -> float:
+    """Bits a weight that steps save at equal noise, on samples of a given Fisher information of the slices."""
+    return float(np.log2(steps).mean() - 0.5 * np.log2(_noise(steps, fisher)))
+
+
+def _noise(steps: Doubles, fisher: Doubles) -> float:
+    mean = float(fisher.mean())
+    return float((fisher * steps**2).mean()) / mean if mean > 0 else 1.0
+
+
+def _power(fisher: Doubles, exponent: float, floor: float) -> Doubles:
+    found: Doubles = (fisher / fisher.mean() + floor) ** (-exponent / 2)
+    return found
+
+
+def _rounded(steps: Doubles) -> Doubles:
+    """The nearest powers of the square root of 2."""
+    halves = np.rint(2 * np.log2(steps)).astype(np.int64)
+    powers: Doubles = np.ldexp(np.where(halves % 2, _ODD_HALF_OCTAVE, 1.0), halves // 2)
+    return powers
+
+
+def _mean(halves: Sequence[Doubles]) -> Doubles:
+    found: Doubles = np.mean(halves, axis=0)
+    return found
