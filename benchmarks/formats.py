@@ -135,7 +135,7 @@ ROWS = (
 
 @dataclass(frozen=True)
 class Measurement:
-    """Measures formats in a folder. Files of equal tensors and metadata give equal bundles, so each is made once."""
+    """Measures formats in a folder. Files of equal tensors, whatever else they hold, are compressed once."""
 
     folder: Path
     bundles: dict[str, Path] = field(default_factory=dict)
@@ -160,7 +160,7 @@ class Measurement:
 
     def _bundle(self, checkpoint: Checkpoint) -> Path:
         """The bundle of a checkpoint, compressed without loss."""
-        key = f"{checkpoint.weights.digest()} {sorted(checkpoint.weights.metadata.items())}"
+        key = checkpoint.weights.digest()
         if key not in self.bundles:
             path = self.folder / f"{len(self.bundles)}.cnet.npz"
             document = {"checkpoint": "c", "prune": {"name": "magnitude", "sparsity": 0}, "quantize": {"name": "none"}}
