@@ -118,10 +118,16 @@ SEARCH: dict[str, Any] = {
 }
 
 
-def test_killed_search_makes_the_same_points(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome, Recorder]:
+    """Folder, outcome and observer of a search that nobody ended."""
+    folder, recorder = tmp_path_factory.mktemp("search"), Recorder()
+    return folder, train_and_compress(folder, recorder, **SEARCH), recorder
+
+
+def test_killed_search_makes_the_same_points(tmp_path: Path, searched: tuple[Path, Outcome, Recorder]) -> None:
     """Broken off after each third point, it goes on with the candidate that an undisturbed one would make."""
-    recorder = Recorder()
-    undisturbed = train_and_compress(tmp_path / "one", recorder, **SEARCH)
+    _, undisturbed, recorder = searched
     asked = [(p.sparsity_requested, p.quantizer, p.clusters_requested, p.step) for p in undisturbed.points]
     assert len(set(asked)) == len(asked)
     assert len({sparsity for sparsity, *_ in asked}) < len(asked)  # it came back to some sparsity
@@ -129,17 +135,17 @@ def test_killed_search_makes_the_same_points(tmp_path: Path) -> None:
     assert recoveries == len({sparsity for sparsity, *_ in asked})
     for limit in range(3, len(asked), 3):
         with pytest.raises(KeyboardInterrupt):
-            train_and_compress(tmp_path / "two", Recorder(crash=_at("point", limit)), **SEARCH)
+            train_and_compress(tmp_path, Recorder(crash=_at("point", limit)), **SEARCH)
     again = Recorder()
-    assert train_and_compress(tmp_path / "two", again, **SEARCH) == replace_bundles(undisturbed, tmp_path / "two")
+    assert train_and_compress(tmp_path, again, **SEARCH) == replace_bundles(undisturbed, tmp_path)
     assert again.of("progress") == sorted(again.of("progress"))
 
 
-def test_a_finished_search_is_reported_again_without_recomputing(tmp_path: Path) -> None:
+def test_a_finished_search_is_reported_again_without_recomputing(searched: tuple[Path, Outcome, Recorder]) -> None:
     """What the search needs to know of the weights is stored with the points."""
-    outcome = train_and_compress(tmp_path, **SEARCH)
+    folder, outcome, _ = searched
     again = Recorder()
-    assert train_and_compress(tmp_path, again, **SEARCH) == outcome
+    assert train_and_compress(folder, again, **SEARCH) == outcome
     assert again.of("phase") == ["load"]
 
 
