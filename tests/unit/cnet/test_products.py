@@ -109,7 +109,7 @@ def test_product_larger_than_memory_is_refused(tmp_path: Path) -> None:
     tensors = tuple(Tensor(name, "float32", np.broadcast_to(np.float32(0), shape)) for name, shape in sides.items())
     weights = with_products(Weights(tensors, ("l", "r")), (Product("w", "float64", "l", "r"),))
     symbols = Symbols(np.zeros(2**23, np.bool_), np.empty(0, np.uint8), np.empty(0, np.float32))
-    write_bundle(tmp_path / "b", weights, symbols, ENCODERS.create("compact"))
+    write_bundle(tmp_path / "b", weights, symbols, ENCODERS.create("npz"))
     bundle = open_bundle(tmp_path / "b")
 
     with pytest.raises(BundleError, match="'w'"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -169,7 +170,13 @@ FORMS = list(StreamForm)
 
 
 def good(form: StreamForm) -> dict[str, Any]:
-    """Streams of each form; a mask and labels that repeat are smaller deflated."""
+    """Streams of each form."""
+    return dict(_good(form))
+
+
+@cache
+def _good(form: StreamForm) -> Streams:
+    """The same; a mask and labels that repeat are smaller deflated."""
     symbols = random_symbols(GOOD_SHAPES, 16, 0.3, 7)
     if form is StreamForm.DEFLATED:
         keep = np.arange(len(symbols.keep)) % 3 == 0
@@ -177,7 +184,7 @@ def good(form: StreamForm) -> dict[str, Any]:
     limits = {StreamForm.ADAPTIVE: ADAPTIVE, StreamForm.HUFFMAN: HUFFMAN}.get(form, CompactLimits())
     streams = encoded(symbols, GOOD_SHAPES, limits)
     assert streams["mask"][0] == form
-    return dict(streams)
+    return streams
 
 
 @pytest.mark.parametrize("form", FORMS)
