@@ -291,12 +291,12 @@ def test_a_reader_of_lines_learns_by_ctc(tmp_path: Path) -> None:
     archive = read_program(real_file("programs/ocr_english_g2.pt2"))
     program = StoredProgram(archive.program, archive.weights)
     with np.load(real_file("programs/ocr_english_g2_inputs.npz")) as file:
-        x, y = file["x"][:60], file["y"][:60].astype(np.int64)
+        x, y = file["x"][:30], file["y"][:30].astype(np.int64)
     spec = job_spec(
         Job("", "ctc", lambda _: None, {}),
         preprocess={"mean": [0.5], "std": [0.5]},
         method={"name": "none"},
-        training={"epochs": 0, "batch_size": 10, "device": "cpu"},
+        training={"epochs": 0, "batch_size": 10, "device": "cpu", "optimizer": {"learning_rate": 0.0001}},
         prune={"name": "magnitude", "sparsity": 0.2},
         recover={"epochs": 1, "centroid_epochs": 0},
         quantize={"name": "kmeans", "clusters": 64},
@@ -309,5 +309,5 @@ def test_a_reader_of_lines_learns_by_ctc(tmp_path: Path) -> None:
     assert before is not None
     assert after is not None
     assert before.name == "exact_lines"
-    assert before.value > 80
+    assert before.value >= 80
     assert after.value > 40

@@ -51,7 +51,7 @@ def test_forecast_is_near_the_measured_size_and_error(
     grid = CandidateGrid.of(JobSpec.parse({**spec, "prune": prune}))
     forecast = Forecast.of(grid, weights.vector(), compute(BaselineResult, BaselineMeasurement(weights, None)))
     vector = weights.vector()
-    for row in range(0, len(grid.candidates), 3):
+    for row in range(0, len(grid.candidates), 7):
         candidate = grid.candidates[row]
         keep = PRUNERS.create("magnitude").keep(weights, candidate.sparsity)
         symbols = candidate.quantizer.symbols(vector, keep, candidate.clusters, [(200, 300)])
