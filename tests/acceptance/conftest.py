@@ -1,4 +1,4 @@
-"""One service for all tests of a module that leave it running.
+"""One service for all tests of a process that leave it running.
 
 It is ``cnet up`` in one folder. With ``CNET_TEST_DEPLOYMENT=hosts`` it is an API and a worker that share no folder,
 with PostgreSQL, Valkey and S3 between them.
@@ -21,14 +21,14 @@ from tests.postgres import Cluster
 from tests.s3 import S3Server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def split_service(postgres: Cluster, shared_s3: S3Server) -> Iterator[Machines]:
     """An API and a worker that share no folder."""
     with machines(postgres, shared_s3) as made:
         yield made
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up | Machines]:
     """``cnet up`` in a temporary folder, or the machines that share none."""
     if os.environ.get("CNET_TEST_DEPLOYMENT") == "hosts":

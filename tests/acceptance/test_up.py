@@ -15,11 +15,8 @@ from tests.acceptance.test_jobs import INTERRUPTED
 from tests.processes import until
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_all_processes_of_the_service(tmp_path: Path, number: signal.Signals) -> None:
-    """The exit code is 0, standard output has nothing more, and no process is left."""
-    up = Up.start(tmp_path / "data")
-
+def check_end(up: Up, number: signal.Signals) -> None:
+    """A signal ends all processes of the service: the exit code is 0, and standard output has nothing more."""
     assert up.stop(number) == (0, "")
     assert up.gone()
 
@@ -34,13 +31,12 @@ def test_a_killed_service_leaves_no_process(tmp_path: Path) -> None:
 
 
 def test_a_restarted_service_resumes_the_running_job(tmp_path: Path) -> None:
-    """The job succeeds after the restart, from the epoch that it had reached; its bundles are the same."""
+    """After SIGTERM and a restart the job succeeds, from the epoch that it had reached; its bundles are the same."""
     up = Up.start(tmp_path / "data")
     with up.client() as client:
         job = client.submit(INTERRUPTED)
         until_phase(client, job["id"], 3)
-    up.stop()
-    assert up.gone()
+    check_end(up, signal.SIGTERM)
 
     up = Up.start(tmp_path / "data")
     with up.client() as client:
@@ -57,7 +53,7 @@ def test_a_restarted_service_resumes_the_running_job(tmp_path: Path) -> None:
 
 
 def test_a_data_folder_has_one_service(tmp_path: Path) -> None:
-    """A second one is refused, and the first is not disturbed."""
+    """A second one is refused, and the first is not disturbed. SIGINT ends it."""
     up = Up.start(tmp_path / "data")
 
     second = cnet("up", "--port", "0", "--data", up.data, "--json")
@@ -66,7 +62,7 @@ def test_a_data_folder_has_one_service(tmp_path: Path) -> None:
     assert json.loads(second.stdout)["code"] == "folder_in_use"
     with up.client() as client:
         assert client.jobs() == []
-    up.stop()
+    check_end(up, signal.SIGINT)
 
 
 def test_a_port_in_use_is_refused_before_anything_starts(tmp_path: Path) -> None:
@@ -90,16 +86,15 @@ def test_without_keys_the_service_is_for_this_machine_only(tmp_path: Path) -> No
 
 
 def test_a_long_path_with_spaces_works(tmp_path: Path, checkpoint: Path) -> None:
-    """The socket of the queue is created elsewhere, because its path would be too long."""
+    """The socket of the queue is created elsewhere, because its path would be too long. SIGHUP ends the service."""
     up = Up.start(tmp_path / ("a long name with spaces " * 5).strip() / "data")
 
     with up.client() as client:
         spec = {"checkpoint": client.upload_checkpoint(checkpoint)["id"]}
         job = client.wait(client.submit({**spec, "prune": {"name": "magnitude", "sparsity": 0.5}})["id"], timeout=120.0)
-    up.stop()
+    check_end(up, signal.SIGHUP)
 
     assert job["status"] == "succeeded"
-    assert up.gone()
 
 
 def test_once_a_key_exists_each_request_needs_one(tmp_path: Path, checkpoint: Path) -> None:
