@@ -46,8 +46,11 @@ def up(
     It prints one line, ``ready http://HOST:PORT``, when it accepts jobs. All state is in the data folder: started on
     the same folder again, the service continues its jobs.
     """
-    from app.up.command import UpOptions
-    from app.up.command import up as run
+    from app.core.launch import uncollected
+
+    with uncollected():
+        from app.up.command import UpOptions
+        from app.up.command import up as run
 
     def announce(url: str) -> None:
         if json:

@@ -2,15 +2,19 @@
 
 ``python -P -m app.core.launch PARENT PROGRAM ARGUMENT...`` asks the kernel to kill it when its parent ends, for
 whatever reason, and then becomes PROGRAM. Only Linux can do so; on other systems PROGRAM is started without this.
+
+``uncollected`` is for what a process imports when it starts.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 _PR_SET_PDEATHSIG = 1
 
@@ -34,6 +38,20 @@ def die_with_parent(parent: int) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Stop the garbage collector inside the block, and let it never look at what was made until the block's end.
+
+    Imports make hundreds of thousands of objects that stay. Looking at them again and again takes a fifth of the start.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -7,6 +7,8 @@ import sys
 
 import uvicorn
 
+from app.core.launch import uncollected
+
 STOP_SECONDS = 5
 """How long the end waits for open connections, such as event streams."""
 
@@ -29,6 +31,8 @@ def serve(factory: str, descriptor: int) -> None:
         http="httptools",  # named, so that what happens to be installed beside cnet changes nothing
         loop="asyncio",
     )
+    with uncollected():
+        config.load()
     uvicorn.Server(config).run(sockets=[socket.socket(fileno=descriptor)])
 
 

@@ -19,7 +19,7 @@ from app.core.blobs import BlobStore, open_blobs
 from app.core.db.engine import Database
 from app.core.errors import UnavailableError
 from app.core.jobs import End, Job, JobFolder, JobLogs, JobPoints, Lifecycle, Trainings
-from app.core.launch import die_with_parent
+from app.core.launch import die_with_parent, uncollected
 from app.core.settings import Settings
 from app.core.states import Status
 from app.core.telemetry.logs import configure_logs, get_logger
@@ -134,9 +134,10 @@ def _device(spec: JobSpec, threads: int) -> str:
     """Name of the device that the job trains on. Sets torch's number of threads, on which sums depend."""
     if not spec.trains and spec.calibrate is None:
         return "cpu"
-    import torch
+    with uncollected():
+        import torch
 
-    from cnet.training.device import choose_device
+        from cnet.training.device import choose_device
 
     torch.set_num_threads(threads)
     training = spec.resolved().training
