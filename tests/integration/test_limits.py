@@ -62,6 +62,13 @@ def replicas(count: int = 1, **settings: int) -> Iterator[Replicas]:
         yield Replicas(count, stack, Settings(data_dir=folder, **settings))
 
 
+@pytest.fixture(scope="module")
+def two() -> Iterator[Replicas]:
+    """Two processes: six requests a minute for each key, four for each address without one. Each test has own keys."""
+    with replicas(2, requests_per_minute=6, address_requests_per_minute=4) as made:
+        yield made
+
+
 def check_refusal(answer: httpx2.Response) -> None:
     """Assert that an answer is 429, says when to go on, and is a problem."""
     assert answer.status_code == 429
@@ -72,15 +79,14 @@ def check_refusal(answer: httpx2.Response) -> None:
     assert f"{answer.headers['retry-after']} s" in problem["detail"]
 
 
-def test_processes_count_the_requests_of_a_key_together() -> None:
+def test_processes_count_the_requests_of_a_key_together(two: Replicas) -> None:
     """Whatever process they go to; another key has a limit of its own, and health checks have none."""
-    with replicas(2, requests_per_minute=10) as made:
-        mine, other = made.key(), made.key()
-        answers = [made.clients[number % 2].get("/v1/jobs", headers=mine) for number in range(14)]
-        assert [answer.status_code for answer in answers] == [200] * 10 + [429] * 4
-        check_refusal(answers[-1])
-        assert made.clients[0].get("/v1/jobs", headers=other).status_code == 200
-        assert all(made.clients[0].get("/livez").status_code == 200 for _ in range(12))
+    mine, other = two.key(), two.key()
+    answers = [two.clients[number % 2].get("/v1/jobs", headers=mine) for number in range(10)]
+    assert [answer.status_code for answer in answers] == [200] * 6 + [429] * 4
+    check_refusal(answers[-1])
+    assert two.clients[0].get("/v1/jobs", headers=other).status_code == 200
+    assert all(two.clients[0].get("/livez").status_code == 200 for _ in range(12))
 
 
 def test_requests_pass_while_the_broker_is_down() -> None:
@@ -94,61 +100,54 @@ def test_requests_pass_while_the_broker_is_down() -> None:
         until(lambda: client.get("/v1/jobs", headers=mine).status_code == 429, what="the limit")
 
 
-def test_parts_of_an_upload_do_not_count() -> None:
+def test_parts_of_an_upload_do_not_count(two: Replicas) -> None:
     """Nor is anything of it refused; requests without bytes count."""
-    with replicas(requests_per_minute=6) as made:
-        (client,), mine = made.clients, made.key()
-        headers = {**mine, "Tus-Resumable": "1.0.0"}
-        begun = client.post("/v1/uploads", headers={**headers, "Upload-Length": str(20 * PART)})
-        assert begun.status_code == 201
-        for number in range(20):
-            part = {**headers, "Upload-Offset": str(number * PART), "Content-Type": "application/offset+octet-stream"}
-            sent = client.patch(begun.headers["location"], content=bytes(PART), headers=part)
-            assert sent.status_code == 204
-        assert [client.get("/v1/jobs", headers=mine).status_code for _ in range(6)] == [200] * 5 + [429]
+    client, mine = two.clients[0], two.key()
+    headers = {**mine, "Tus-Resumable": "1.0.0"}
+    begun = client.post("/v1/uploads", headers={**headers, "Upload-Length": str(20 * PART)})
+    assert begun.status_code == 201
+    for number in range(20):
+        part = {**headers, "Upload-Offset": str(number * PART), "Content-Type": "application/offset+octet-stream"}
+        sent = client.patch(begun.headers["location"], content=bytes(PART), headers=part)
+        assert sent.status_code == 204
+    assert [client.get("/v1/jobs", headers=mine).status_code for _ in range(6)] == [200] * 5 + [429]
 
 
-def test_a_stream_and_a_waiting_request_count_once() -> None:
-    """However long they take: of five requests, three are left beside them."""
-    with replicas(requests_per_minute=5) as made:
-        (client,), mine = made.clients, made.key()
-        job = Jobs(made.servers[0].database).create(NewJob("ann", {"checkpoint": "ckpt_1"}, 100))
-        with client.stream("GET", f"/v1/jobs/{job.id}/events", headers=mine) as events:
-            assert "data:" in "".join(itertools.islice(events.iter_lines(), 5))
-            waited = client.get(f"/v1/jobs/{job.id}", params={"wait": "1"}, headers=mine)
-            assert waited.status_code == 200
-            assert [client.get("/v1/jobs", headers=mine).status_code for _ in range(4)] == [200, 200, 200, 429]
+def test_a_stream_and_a_waiting_request_count_once(two: Replicas) -> None:
+    """However long they take: of six requests, four are left beside them."""
+    client, mine = two.clients[0], two.key()
+    job = Jobs(two.servers[0].database).create(NewJob("ann", {"checkpoint": "ckpt_1"}, 100))
+    with client.stream("GET", f"/v1/jobs/{job.id}/events", headers=mine) as events:
+        assert "data:" in "".join(itertools.islice(events.iter_lines(), 5))
+        waited = client.get(f"/v1/jobs/{job.id}", params={"wait": "1"}, headers=mine)
+        assert waited.status_code == 200
+        assert [client.get("/v1/jobs", headers=mine).status_code for _ in range(5)] == [200] * 4 + [429]
 
 
-def test_requests_without_a_key_are_limited_by_address() -> None:
+def test_requests_without_a_key_are_limited_by_address(two: Replicas) -> None:
     """Also logins. Those with a valid key are not affected."""
-    with replicas(address_requests_per_minute=4) as made:
-        (client,), mine = made.clients, made.key()
-        wrong = {"Authorization": "Bearer cnet_wrong"}
-        assert [client.get("/v1/jobs", headers=wrong).status_code for _ in range(2)] == [401, 401]
-        login = {"Sec-Fetch-Site": "same-origin"}
-        assert [client.post("/login", data={"key": "wrong"}, headers=login).status_code for _ in range(3)] == [
-            401,
-            401,
-            429,
-        ]
-        check_refusal(client.get("/v1/jobs", headers=wrong))
-        assert client.get("/v1/jobs", headers=mine).status_code == 200
-        assert client.get("/login").status_code == 200
+    client, mine = two.clients[0], two.key()
+    wrong = {"Authorization": "Bearer cnet_wrong"}
+    assert [client.get("/v1/jobs", headers=wrong).status_code for _ in range(2)] == [401, 401]
+    login = {"Sec-Fetch-Site": "same-origin"}
+    logins = [client.post("/login", data={"key": "wrong"}, headers=login).status_code for _ in range(3)]
+    assert logins == [401, 401, 429]
+    check_refusal(client.get("/v1/jobs", headers=wrong))
+    assert client.get("/v1/jobs", headers=mine).status_code == 200
+    assert client.get("/login").status_code == 200
 
 
 @pytest.mark.parametrize("many", [40])
-def test_requests_at_once_are_counted_exactly(many: int) -> None:
+def test_requests_at_once_are_counted_exactly(two: Replicas, many: int) -> None:
     """No more than the limit pass where they come at the same time."""
-    with replicas(2, requests_per_minute=15) as made:
-        mine, seen = made.key(), list[int]()
+    mine, seen = two.key(), list[int]()
 
-        def ask(number: int) -> None:
-            seen.append(made.clients[number % 2].get("/v1/jobs", headers=mine).status_code)
+    def ask(number: int) -> None:
+        seen.append(two.clients[number % 2].get("/v1/jobs", headers=mine).status_code)
 
-        threads = [threading.Thread(target=ask, args=(number,)) for number in range(many)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert (seen.count(200), seen.count(429)) == (15, many - 15)
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(many)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (seen.count(200), seen.count(429)) == (6, many - 6)
