@@ -174,8 +174,8 @@ def cases(folder: Path, work: Path) -> Iterator[Case]:
     steps = {
         "one step": (0.2, 0.1),
         "GPTQ": (0.03, 0.1),
-        "calibrated": (0.001, 0.03, 0.06, 0.15),
-        "feedback": (0.03, 0.15),
+        "calibrated": (0.001, 0.02, 0.06, 0.15),
+        "feedback": (0.04, 0.15),
         "nncodec": (-38, -34, -30),
     }
     scaling = Preprocess(mean=(127 / 255,) * 3, std=(128 / 255,) * 3)
@@ -193,7 +193,7 @@ def cases(folder: Path, work: Path) -> Iterator[Case]:
         "one step": (0.4, 0.8),
         "GPTQ": (0.03, 0.1, 0.3),
         "calibrated": (0.001, 0.03, 0.1),
-        "feedback": (0.03, 0.1, 0.3, 0.8),
+        "feedback": (0.06, 0.15, 0.5),
         "nncodec": (-30, -22, -18),
     }
     yield Case("OCR, lines", program, lines[:100], lines[700:800], halves, steps, work)

@@ -36,7 +36,7 @@ _NOISE_OF_STEP = 1 / 12
 
 @QUANTIZERS.register("calibrated")
 class Calibrated(Quantizer):
-    """Step sizes by layer from the calibration inputs of the job; labels by a trellis, or also by error feedback.
+    """Step sizes by tensor, row and column from the calibration inputs; labels by a trellis, or also by error feedback.
 
     Use it with the encoder ``compact``. This class holds the settings; the pipeline, which has the network and its
     inputs, chooses the labels.
