@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from fastapi import FastAPI
@@ -111,9 +112,9 @@ def create_app(settings: Settings | None = None, queue: JobQueue | None = None) 
     )
     app.state.backend = backend
     for router in (jobs, uploads, stored, checkpoints, datasets, programs):  # they are tried in turn: polls first
-        app.include_router(router)
+        app.routes.extend(router.routes)  # include_router would work each route out again for this application
     for router in (studies, results, webhooks, compare, catalogue, workers, keys, health, metrics):
-        app.include_router(router)
+        app.routes.extend(router.routes)
     add_pages(app)
     for kind in (ServiceError, CnetError, SQLAlchemyError, OSError):
         app.add_exception_handler(kind, handle_known)
@@ -153,6 +154,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     backend.close()
 
 
+@cache
 def _version() -> str:
     try:
         return version("cnet")

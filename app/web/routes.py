@@ -11,5 +11,5 @@ from app.web.static_files import static_mount
 def add_pages(app: FastAPI) -> None:
     """Add the routes of all pages and of the static files."""
     for page in (jobs, new_job, job, compare, studies, system, keys, session, reference):
-        app.include_router(page.router)
+        app.routes.extend(page.router.routes)
     app.router.routes.append(static_mount())
