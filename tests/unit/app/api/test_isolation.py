@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,10 +107,27 @@ class World:
         return re.sub(r"\{(\w+)(:\w+)?\}", lambda match: {**self.ids, **NAMES}[match[1]], path)
 
 
+@dataclass(frozen=True)
+class Stored:
+    """The data folder of a server that has ended, the ids of ann's objects, and the keys."""
+
+    folder: Path
+    ids: dict[str, str]
+    keys: dict[str, str]
+
+    @contextmanager
+    def started(self, folder: Path) -> Iterator[World]:
+        """A server on a copy of the data, in ``folder``."""
+        shutil.copytree(self.folder, folder)
+        with start(folder) as bench:
+            yield World(bench, dict(self.ids), self.keys)
+
+
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    """A server with two owners."""
-    with start(tmp_path_factory.mktemp("isolation") / "data") as bench:
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
+    """The data of a server with two owners."""
+    folder = tmp_path_factory.mktemp("stored") / "data"
+    with start(folder) as bench:
         keys = bench.backend.keys
         secrets = {
             "ann": keys.create("ann")[1],
@@ -116,7 +135,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
             "bob": keys.create("bob")[1],
             "admin": keys.create("operator", "admin")[1],
         }
-        yield World(bench, ann(bench, secrets["ann"]), secrets)
+        return Stored(folder, ann(bench, secrets["ann"]), secrets)
+
+
+@pytest.fixture(scope="module")
+def world(stored: Stored, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A server with two owners."""
+    with stored.started(tmp_path_factory.mktemp("isolation") / "data") as made:
+        yield made
 
 
 def ann(bench: Bench, secret: str) -> dict[str, str]:
@@ -204,11 +230,9 @@ def test_an_administrator_lists_the_objects_of_all_owners(world: World, route: R
 
 
 @pytest.mark.parametrize("route", [route for route in OBJECTS if route in WRITES], ids=" ".join)
-def test_an_administrator_changes_objects_of_other_owners(route: Route, tmp_path: Path) -> None:
+def test_an_administrator_changes_objects_of_other_owners(route: Route, stored: Stored, tmp_path: Path) -> None:
     """On a server of its own, since these requests remove or change an object."""
-    with start(tmp_path / "data") as bench:
-        keys = {"ann": bench.backend.keys.create("ann")[1], "admin": bench.backend.keys.create("operator", "admin")[1]}
-        world = World(bench, ann(bench, keys["ann"]), keys)
+    with stored.started(tmp_path / "data") as world:
         make_ready(world, route)
         answer = world.send(route, "admin", content=b"data" if route[1].startswith("/v1/uploads") else b"")
         assert answer.status_code in {202, 204, 303}, answer.text
@@ -227,11 +251,10 @@ def make_ready(world: World, route: Route) -> None:
         world.bench.client.post(f"/v1/jobs/{world.ids['job_id']}/cancel", headers=bearer)
 
 
-def test_an_administrator_runs_a_job_again_for_its_owner(tmp_path: Path) -> None:
+def test_an_administrator_runs_a_job_again_for_its_owner(stored: Stored, tmp_path: Path) -> None:
     """The new job belongs to the owner of the old one, who can see it."""
-    with start(tmp_path / "data") as bench:
-        keys = {"ann": bench.backend.keys.create("ann")[1], "admin": bench.backend.keys.create("operator", "admin")[1]}
-        world, route = World(bench, ann(bench, keys["ann"]), keys), ("POST", "/v1/jobs/{job_id}/retry")
+    route = ("POST", "/v1/jobs/{job_id}/retry")
+    with stored.started(tmp_path / "data") as world:
         make_ready(world, route)
         made = world.send(route, "admin").json()
         world.ids["job_id"] = made["id"]
