@@ -23,7 +23,7 @@ from app.core.jobs.lifecycle import End
 from app.core.queue import MemoryQueue
 from app.core.settings import Settings
 from app.core.states import Status
-from app.core.uploaded_files import NewUploadedFile, UploadedFile
+from app.core.uploaded_files import NewUploadedFile, UploadedFile, UploadedFiles
 from app.main import create_app
 from cnet.bundle import write_bundle
 from cnet.coding import ENCODERS
@@ -31,6 +31,7 @@ from cnet.formats import Checkpoint
 from cnet.formats.canonical_file import write_canonical
 from cnet.formats.checkpoint_manifest import CheckpointManifest
 from cnet.models import ARCHITECTURES
+from cnet.models.programs import ProgramManifest, read_program, write_canonical_program
 from cnet.results.points import BaselineResult, LayerResult, PartBytes, Point
 from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
@@ -107,17 +108,31 @@ def add_checkpoint(bench: Bench, weights: Weights, owner: str = "local") -> Uplo
     path = bench.folder / "made.safetensors"
     write_canonical(path, weights)
     manifest = CheckpointManifest.of(Checkpoint(weights, "safetensors", None, None, ()))
+    return _stored(bench, bench.backend.checkpoints, path, manifest.to_json(), owner)
+
+
+def add_program(bench: Bench, archive: bytes) -> UploadedFile:
+    """A program without an upload. ``archive``: as ``torch.export.save`` writes it."""
+    source, path = bench.folder / "made.pt2", bench.folder / "made.safetensors"
+    source.write_bytes(archive)
+    read = read_program(source)
+    write_canonical_program(path, read.program, read.weights)
+    return _stored(bench, bench.backend.programs, path, ProgramManifest.of(read).to_json(), "local")
+
+
+def _stored(bench: Bench, table: UploadedFiles, path: Path, manifest: str, owner: str) -> UploadedFile:
+    """A row of a table, with a file in canonical form and its manifest."""
 
     def write(blob: str, check: BlobCheck) -> UploadedFile:
         new = NewUploadedFile(
             owner=owner,
-            filename="made.safetensors",
+            filename=path.name,
             sha256="0" * 64,
             size_bytes=path.stat().st_size,
-            manifest=json.loads(manifest.to_json()),
+            manifest=json.loads(manifest),
             blob=blob,
         )
-        return bench.backend.checkpoints.create(new, check)
+        return table.create(new, check)
 
     return store_with_row(bench.backend.blobs, path, write)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.api_bench import Bench, npz
+from tests.api_bench import Bench, add_program, npz
 from tests.small_program import small_program
 from tests.unit.app.api.http.test_problems import check_problem
 
@@ -20,7 +20,7 @@ def add_inputs(bench: Bench, count: int = 40, side: int = 8) -> str:
 
 def job(bench: Bench, inputs: str, **more: Any) -> dict[str, Any]:
     """The specification of a job that calibrates a program."""
-    program = bench.client.post("/v1/programs", content=small_program()).json()["id"]
+    program = add_program(bench, small_program()).id
     return {"architecture": {"program": program}, "calibrate": {"inputs": inputs}, **more}
 
 

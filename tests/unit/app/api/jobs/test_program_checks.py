@@ -18,14 +18,15 @@ from cnet.spec import ProgramArchitecture
 from cnet.training.programs import export_program
 from cnet.training.tasks.program_fit import check_dataset, chosen_output
 from tests.api_bench import Bench, npz, small_dataset, small_weights
+from tests.api_bench import add_program as store_program
 from tests.small_program import small_network, small_program
 from tests.unit.app.api.http.test_problems import check_problem
 from tests.unit.cnet.training.programs.networks import Recurrent
 
 
 def add_program(bench: Bench, body: bytes | None = None) -> str:
-    """The id of an uploaded program."""
-    return str(bench.client.post("/v1/programs", content=body or small_program()).json()["id"])
+    """The id of a program."""
+    return store_program(bench, body or small_program()).id
 
 
 def state_dict_file(prefix: str = "", **changes: Any) -> bytes:
