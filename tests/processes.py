@@ -37,7 +37,7 @@ def until(condition: Callable[[], Result | None], seconds: float = 60.0, what: s
     deadline = time.monotonic() + seconds
     while not (result := condition()):
         assert time.monotonic() < deadline, f"{what} did not come true within {seconds} s"
-        time.sleep(0.02)
+        time.sleep(0.05)
     return result
 
 
@@ -186,9 +186,12 @@ class Service:
 
     def in_epoch(self, job_id: str, epoch: int, phase: str = "finetune") -> None:
         """Wait until the job has trained so many epochs of a phase."""
+        seen = 0
 
         def reached() -> bool:
-            events = JobEvents(self.database).after(job_id, 0, 100_000)
+            nonlocal seen
+            events = JobEvents(self.database).after(job_id, seen, 100_000)
+            seen = max([seen, *(event.seq for event in events)])
             metrics = [event.data["metric"] for event in events if event.type == "metric"]
             assert not self.job(job_id).status.final, self.log_of(job_id)
             return any(row["phase"] == phase and row["epoch"] >= epoch for row in metrics)
