@@ -101,7 +101,7 @@ def test_a_checkpoint_of_another_net_is_refused_at_submit(client: Client, checkp
     assert refused.value.code == "architecture_mismatch"
 
 
-def test_a_cancelled_job_ends_and_the_next_one_runs(service: Up, client: Client) -> None:
+def test_a_cancelled_job_ends_and_the_next_one_runs(service: Up, client: Client, checkpoint: Path) -> None:
     """It is cancelled during training, and its runner has ended."""
     long = {**TINY, "architecture": {"name": "resnet20"}, "training": {"epochs": 500}, "baseline": {"epochs": 0}}
     job = client.submit(long)
@@ -113,5 +113,6 @@ def test_a_cancelled_job_ends_and_the_next_one_runs(service: Up, client: Client)
 
     assert ended["status"] == "cancelled"
     until(lambda: len(service.processes()) < len(before), what="the runner's end")
-    following = client.wait(client.submit(TINY)["id"], timeout=120.0)
+    weights = client.upload_checkpoint(checkpoint)["id"]
+    following = client.wait(client.submit({"checkpoint": weights})["id"], timeout=120.0)
     assert following["status"] == "succeeded"
