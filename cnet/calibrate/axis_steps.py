@@ -11,6 +11,7 @@ possible (``samples``). Where nothing is saved, all steps are the same.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,6 +56,28 @@ class AxisSteps:
     def differ(self) -> bool:
         """Whether there is more than one step size."""
         return bool(np.any(self.rows != 1) or np.any(self.columns != 1))
+
+    def limited(self, weights: Doubles, step: float, limit: float) -> AxisSteps:
+        """The steps, none of which is larger than ``step`` and than ``limit`` root mean squares of its row or column.
+
+        A channel that has no effect on a few inputs may have one on others, and keeps some of its weights' precision.
+
+        Args:
+            weights: the tensor's.
+            step: of the tensor if it had only one, from which its steps are ``step / sqrt(noise)`` times these.
+            limit: largest step size of a row or column in its root mean squares.
+        """
+        if not self.differ or not weights.any():
+            return self
+        matrix = weights.reshape(len(self.rows), len(self.columns), -1) ** 2
+        largest = [
+            np.maximum(step, limit * np.sqrt(power)) * math.sqrt(self.noise) / step
+            for power in (matrix.mean((1, 2)), matrix.mean((0, 2)))
+        ]
+        rows, columns = (
+            np.minimum(steps, _rounded(most)) for steps, most in zip((self.rows, self.columns), largest, strict=True)
+        )
+        return AxisSteps(rows, columns, self.noise)
 
     def of_weights(self, shape: tuple[int, ...]) -> Doubles:
         """The relative step of each weight of a tensor of this shape."""

@@ -143,8 +143,16 @@ class LayerQuantizer:
         """The relative step of each weight, in the shape of ``weights``."""
         shape = self.shapes[name]
         if name not in self.steps:
-            self.steps[name] = AxisSteps.of(self.sensitivities[name], math.prod(shape))
+            found = AxisSteps.of(self.sensitivities[name], math.prod(shape))
+            values = weights.reshape(shape).double().cpu().numpy()
+            step = min(self._step(name), self.largest_step * math.sqrt(float(np.mean(values**2))))
+            self.steps[name] = found.limited(values, step, self.largest_step)
         return torch.from_numpy(self.steps[name].of_weights(shape)).to(weights).reshape(weights.shape)
+
+    def _step(self, name: str, noise: float = 1.0) -> float:
+        """The step size at which a tensor has its part of the divergence, where steps make of errors ``noise``."""
+        price = self._fisher(name) * noise * _TRELLIS_GAIN
+        return math.sqrt(self.cost / price) if price > 0 else math.inf
 
     def _fisher(self, name: str) -> float:
         """The mean Fisher information of a tensor, not less than a small part of the network's."""
@@ -164,8 +172,7 @@ class LayerQuantizer:
         rms, largest = float(weights.square().mean().sqrt()), float(weights.abs().max())
         if rms == 0:
             return 1.0
-        price = self._fisher(name) * self.steps[name].noise * _TRELLIS_GAIN
-        step = math.sqrt(self.cost / price) if price > 0 else math.inf
+        step = self._step(name, self.steps[name].noise)
         return short_float(max(min(step, self.largest_step * rms), largest / (MAX_STEP - 2)) / 2)
 
 

@@ -74,3 +74,21 @@ def test_products_of_factors_are_exact() -> None:
 
     np.testing.assert_array_equal(single.astype(np.float64), steps.rows[:, None] * steps.columns)
     np.testing.assert_array_equal(steps.of_weights((64, 64, 1, 1))[..., 0, 0], steps.rows[:, None] * steps.columns)
+
+
+def test_a_channel_keeps_the_precision_that_its_weights_need() -> None:
+    """Its step is within the limit of its own root mean square, or as large as the tensor's would be."""
+    columns = np.where(np.arange(64) < 16, 0.0, 1.0)
+    steps = AxisSteps.of(fisher([np.ones(64)] * 2, [columns] * 2), 64 * 64)
+    weights = np.random.default_rng(8).normal(size=(64, 64)) * np.where(np.arange(64) < 8, 0.1, 1.0)
+    step, limit = 0.5, 0.7
+
+    limited = steps.limited(weights, step, limit)
+
+    used = limited.columns * step / np.sqrt(steps.noise)
+    allowed = np.maximum(step, limit * np.sqrt((weights**2).mean(0)))
+    assert (used <= allowed * 2**0.25 * (1 + 1e-2)).all()
+    assert limited.noise == steps.noise
+    np.testing.assert_array_equal(limited.columns[16:], steps.columns[16:])
+    assert (limited.columns[:16] < steps.columns[:16]).any()
+    assert steps.limited(np.zeros((64, 64)), 0.0, limit) is steps
