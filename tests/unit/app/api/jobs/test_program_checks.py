@@ -15,13 +15,12 @@ from cnet.data.dataset_facts import DatasetFacts
 from cnet.errors import DatasetError, ProgramError, SpecError
 from cnet.models.programs import ProgramInput, ProgramManifest, ProgramOutput
 from cnet.spec import ProgramArchitecture
-from cnet.training.programs import export_program
 from cnet.training.tasks.program_fit import check_dataset, chosen_output
 from tests.api_bench import Bench, npz, small_dataset, small_weights
 from tests.api_bench import add_program as store_program
 from tests.small_program import small_network, small_program
 from tests.unit.app.api.http.test_problems import check_problem
-from tests.unit.cnet.training.programs.networks import Recurrent
+from tests.unit.cnet.training.programs.networks import CASES, write_archive
 
 
 def add_program(bench: Bench, body: bytes | None = None) -> str:
@@ -99,7 +98,7 @@ def test_a_data_set_that_does_not_fit_the_program_is_refused(
 @pytest.mark.parametrize("use", ["dataset", "calibrate"])
 def test_ids_beyond_the_embedding_are_refused(bench: Bench, use: str, tmp_path: Path) -> None:
     """Ranges of stored data sets and rows of stored programs are known before the job is queued."""
-    export_program(Recurrent(nn.LSTM), torch.randint(0, 30, (4, 7)), tmp_path / "net.pt2")
+    write_archive(CASES["LSTM on tokens"], tmp_path / "net.pt2")
     program = add_program(bench, (tmp_path / "net.pt2").read_bytes())
     ids = np.arange(40 * 7).reshape(40, 7) % 100
     made = {
