@@ -20,7 +20,7 @@ _SEED = 0
 
 @DATASETS.register("digits")
 class Digits(BuiltinDataset):
-    """1,797 grey images of 8x8 pixels in ten classes, uint8: 1,439 for training and 358 for testing.
+    """1,797 grey images of 8x8 pixels in ten classes, uint8: 1,438 for training and 359 for testing.
 
     The pixels of the source, 0 to 16, become round(pixel * 255 / 16). A fifth of each class, drawn with a fixed seed,
     is for testing.
@@ -30,7 +30,7 @@ class Digits(BuiltinDataset):
     source: ClassVar[str] = "Alpaydin and Kaynak, Optical Recognition of Handwritten Digits, UCI, 1998"
     input_shape: ClassVar[tuple[int, int, int]] = (1, 8, 8)
     classes: ClassVar[int] = 10
-    samples: ClassVar[Mapping[str, int]] = {"train": 1439, "test": 358}
+    samples: ClassVar[Mapping[str, int]] = {"train": 1438, "test": 359}
 
     name: Literal["digits"] = "digits"
 

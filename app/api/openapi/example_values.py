@@ -152,7 +152,7 @@ FIELDS: Mapping[str, Any] = {
     "sparsity": 0.9,
     "sparsity_requested": 0.9,
     "spec": {"checkpoint": IDS["checkpoint"], "prune": {"name": "magnitude", "sparsity": [0.9]}},
-    "splits": {"train": 1439, "test": 358},
+    "splits": {"train": 1438, "test": 359},
     "status": "running",
     "std": 0.07,
     "step": None,

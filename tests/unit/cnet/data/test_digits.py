@@ -17,6 +17,7 @@ def test_split_is_by_class_and_always_the_same() -> None:
     assert one.train.input.shape == (1438, 1, 8, 8)
     assert one.test.input.shape == (359, 1, 8, 8)
     assert (one.input_shape, one.classes) == ((1, 8, 8), 10)
+    assert DATASETS.create("digits").samples == {"train": len(one.train), "test": len(one.test)}
     assert np.array_equal(one.test.input, two.test.input)
     train, test = np.bincount(one.train.labels), np.bincount(one.test.labels)
     assert np.abs(test / (train + test) - 0.2).max() < 0.005
