@@ -6,14 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from cnet.data import Dataset, Split
 from cnet.models.programs import StoredProgram, read_program
 from cnet.pipeline import Inputs, run
 from cnet.spec import JobSpec
 from tests.unit.cnet.pipeline.small_jobs import Recorder
-from tests.unit.cnet.training.programs.networks import CASES, write_archive
+from tests.unit.cnet.training.programs.networks import CASES, seeded_network, write_archive
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,8 @@ from tests.unit.cnet.training.programs.networks import CASES, write_archive
 def test_programs_of_all_kinds_are_calibrated(case: str, task: str, tmp_path: Path) -> None:
     """Weights whose inputs are known and others; outputs of classes are compared."""
     write_archive(CASES[case], tmp_path / "net.pt2")
-    torch.manual_seed(8)
+    seeded_network(CASES[case])
+    CASES[case].inputs(4)  # those that it was exported with
     archive = read_program(tmp_path / "net.pt2")
     program = StoredProgram(archive.program, archive.weights)
     given = {f"in{number}": values.numpy() for number, values in enumerate(CASES[case].inputs(24))}
