@@ -193,7 +193,7 @@ def cases(folder: Path, work: Path) -> Iterator[Case]:
         "one step": (0.4, 0.8),
         "GPTQ": (0.03, 0.1, 0.3),
         "calibrated": (0.001, 0.03, 0.1),
-        "feedback": (0.06, 0.15, 0.5),
+        "feedback": (0.06, 0.15, 0.5, 1.0),
         "nncodec": (-30, -22, -18),
     }
     yield Case("OCR, lines", program, lines[:100], lines[700:800], halves, steps, work)
