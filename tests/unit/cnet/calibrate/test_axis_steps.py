@@ -22,13 +22,13 @@ def lognormal(count: int, seed: int) -> Doubles:
 
 
 def test_steps_fall_where_errors_count_more() -> None:
-    """By the square root of the Fisher information, up to rounding to half octaves."""
+    """By the fourth root of the Fisher information, half way to equal harm, up to rounding to half octaves."""
     columns = lognormal(64, 0)
     steps = AxisSteps.of(fisher([np.ones(32)] * 2, [columns] * 2), 32 * 64)
 
     weighted = columns * steps.columns**2
     assert (steps.rows == 1).all()
-    assert np.log2(weighted).std() < 0.5 < np.log2(columns).std()
+    assert np.log2(weighted).std() < 0.6 * np.log2(columns).std()
 
 
 def test_noise_is_what_steps_make_of_the_error() -> None:
@@ -54,7 +54,7 @@ def test_channels_that_are_dead_in_one_half_stay_within_reason() -> None:
     columns = np.where(np.arange(64) < 16, 0.0, 1.0)
     steps = AxisSteps.of(fisher([np.ones(64)] * 2, [columns] * 2), 64 * 64)
 
-    assert 2 <= steps.columns.max() / steps.columns.min() <= 8
+    assert 1.4 <= steps.columns.max() / steps.columns.min() <= 4
 
 
 def test_one_half_or_a_small_tensor_has_one_step() -> None:
