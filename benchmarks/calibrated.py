@@ -115,10 +115,10 @@ at the time of these figures had exponents up to 1):
 | EfficientNet-Lite0, crops | 0.03 | 0.30 |
 | OCR, lines | 0.48 | 0.07 |
 
-Small transformers with random weights lost by such steps: with exponents up to 1, other inputs diverged four times as
-far at 0.17 bits less; with exponents up to 0.5, a quarter farther at 0.12 bits less. Exponents are therefore limited to
-0.5, which costs the OCR network with feedback 7 % in bytes and 29 % in KL at an expected divergence of 0.06 (889,887
-bytes at 0.0189 with exponents up to 1).
+Small transformers with random weights (a script that is not kept) lost by such steps: with exponents up to 1, other
+inputs diverged four times as far at 0.17 bits less; with exponents up to 0.5, a quarter farther at 0.12 bits less.
+Exponents are therefore limited to 0.5, which costs the OCR network with feedback 7 % in bytes and 29 % in KL at an
+expected divergence of 0.06 (889,887 bytes at 0.0189 with exponents up to 1).
 
 On crops of the photographs that were calibrated on, plain GPTQ is as good as feedback. It shrinks second moments by
 0.01, and feedback by what suits the unlike half of the inputs. With 0.01 (a script that is not kept) feedback takes
