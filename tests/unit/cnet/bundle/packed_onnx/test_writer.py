@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ import onnxruntime
 import pytest
 
 from cnet import dtypes
-from cnet.bundle import Bundle, open_bundle
+from cnet.bundle import Bundle, open_bundle, write_bundle
 from cnet.bundle.packed_onnx import PackedReport, write_packed_onnx
+from cnet.coding import ENCODERS
 from cnet.errors import CnetError
 from cnet.formats import Checkpoint
 from cnet.pipeline.local.compress_file import compress_file
+from cnet.reconstruction import AxisScales, axis_factors, sides_of
 from cnet.spec import JobSpec
+from cnet.symbols import Symbols
 from cnet.weights import Tensor, Weights
 
 RNG = np.random.default_rng(0)
@@ -92,6 +96,34 @@ def test_other_types_are_rounded_as_the_bundle_is(tmp_path: Path, dtype: str, sc
     path = tmp_path / "net.onnx"
     write_packed_onnx(bundle, path)
     outputs = _outputs(path)
+    for each in bundle:
+        assert outputs[each].tobytes() == bundle[each].tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("kind", ["steps", "any numbers"])
+def test_factors_of_rows_and_columns_are_multiplied_in_their_order(tmp_path: Path, dtype: str, kind: str) -> None:
+    """Each tensor bit for bit, also where the products of factors are rounded."""
+    weights = Weights.select([*_weights(dtype), Tensor("vector", dtype, dtypes.narrow(np.ones(6), dtype))])
+    shapes = [weights[name].shape for name in weights.compressible]
+    count, rng = weights.compressible_parameters, np.random.default_rng(1)
+    width = weights.vector().dtype
+    factors = (
+        rng.uniform(0.1, 3, axis_factors(shapes))
+        if kind == "any numbers"
+        else 2.0 ** rng.integers(-3, 3, axis_factors(shapes))
+    )
+    labels = rng.integers(0, 9, count).astype(np.uint8)
+    symbols = Symbols(np.ones(count, np.bool_), labels, np.arange(1, 10).astype(width))
+    scales = AxisScales(factors.astype(width), sides_of(shapes))
+    scaled = replace(symbols, reconstruction=scales)
+    write_bundle(tmp_path / "net.npz", weights, scaled, ENCODERS.create("compact"))
+    bundle, path = open_bundle(tmp_path / "net.npz"), tmp_path / "net.onnx"
+
+    report = write_packed_onnx(bundle, path)
+
+    outputs = _outputs(path)
+    assert {"weight", "head.weight"} <= set(report.packed)
     for each in bundle:
         assert outputs[each].tobytes() == bundle[each].tobytes()
 
