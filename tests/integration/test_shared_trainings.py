@@ -62,7 +62,7 @@ def test_the_second_job_takes_over_the_training_of_the_first(running: Service, u
 def test_another_job_trains_when_the_one_that_trains_is_cancelled(running: Service) -> None:
     """Two workers: one job trains, the other waits until the first is cancelled, and makes the same bundle."""
     running.start_worker("worker-2")
-    spec = {**TRAINING, "training": {"epochs": 150, "batch_size": 64}}
+    spec = {**TRAINING, "training": {"epochs": 300, "batch_size": 64}}
     jobs = submit_study(running, [spec, spec])
 
     trainer = until(lambda: trainer_of(running, "finetune"), 300, "a training")
