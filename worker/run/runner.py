@@ -127,7 +127,7 @@ class Runner:
     def _shared(self, blobs: BlobStore, machine: dict[str, str], observer: JobObserver) -> StudyTrainings:
         """The trainings that the job may have in common with others of its study."""
         equal = {**machine, "threads": str(self._settings.job_threads)}
-        return StudyTrainings(Trainings(self._database), blobs, self._job, equal, observer.log, self._stop)
+        return StudyTrainings(Trainings(self._database), blobs, self._job, equal, observer, self._stop)
 
 
 def _device(spec: JobSpec, threads: int) -> str:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 from app.core.blobs import BlobStore
 from app.core.blobs.references import BlobCheck, store_with_row
 from app.core.errors import DamagedBlobError, NotFoundError
 from app.core.jobs import Job, Trainings
-from cnet.errors import StoppedError
 from cnet.files import atomic_path
+from cnet.observer import Observer, check_stop
 from worker.run.reporter import StopFlag, retry_until_available
 
 _POLL_SECONDS = 0.5
@@ -28,7 +27,7 @@ class StudyTrainings:
         job: the running job, of a study.
         machine: what decides a result beside the specification: versions, device, threads. Only jobs that run on equal
             machines share trainings, so that sharing changes no bundle.
-        log: told what this waits for.
+        observer: told what this waits for; asked while it waits whether to stop, which also writes what it was told.
         stop: ends the waiting.
     """
 
@@ -38,14 +37,14 @@ class StudyTrainings:
         blobs: BlobStore,
         job: Job,
         machine: dict[str, str],
-        log: Callable[[str], None],
+        observer: Observer,
         stop: StopFlag,
     ) -> None:
         self._trainings = trainings
         self._blobs = blobs
         self._job = job
         self._machine = json.dumps(machine, sort_keys=True)
-        self._log = log
+        self._observer = observer
         self._stop = stop
 
     def take(self, key: str, target: Path) -> bool:
@@ -55,17 +54,18 @@ class StudyTrainings:
             found = retry_until_available(lambda: self._trainings.claim(self._job, own), self._stop)
             if found is not None and found.blob is not None:
                 if self._fetched(found.blob, own, target):
-                    self._log(f"job {found.job_id} of the study has the same training")
+                    self._observer.log(f"job {found.job_id} of the study has the same training")
                     return True
                 continue
             if found is not None and found.job_id == self._job.id:
                 return False
             if found is not None and found.job_id != waited_for:
                 waited_for = found.job_id
-                self._log(f"job {waited_for} of the study has the same training; this job waits for its weights")
+                self._observer.log(
+                    f"job {waited_for} of the study has the same training; this job waits for its weights"
+                )
             self._stop.wait(_POLL_SECONDS)
-            if self._stop.is_set():
-                raise StoppedError
+            check_stop(self._observer)
 
     def give(self, key: str, source: Path) -> None:
         """As ``SharedTrainings.give``."""
