@@ -9,7 +9,6 @@ import importlib
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from cnet.bundle import Bundle, open_bundle
 from cnet.errors import (
     ArchitectureMismatchError,
     BundleError,
@@ -24,6 +23,7 @@ from cnet.errors import (
 )
 
 if TYPE_CHECKING:
+    from cnet.bundle import Bundle, open_bundle
     from cnet.bundle.loading import load_into, load_state_dict
     from cnet.client import AsyncClient, Client
     from cnet.pipeline.local.compress_module import compress
@@ -54,11 +54,13 @@ __all__ = [
 
 _IMPORTED_WHEN_USED = {
     "AsyncClient": "cnet.client",
+    "Bundle": "cnet.bundle",
     "Client": "cnet.client",
     "compress": "cnet.pipeline.local.compress_module",
     "export_program": "cnet.training.programs",
     "load_into": "cnet.bundle.loading",
     "load_state_dict": "cnet.bundle.loading",
+    "open_bundle": "cnet.bundle",
 }
 
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from cnet.client.documents import Document
 from cnet.client.errors import ClientError
-from cnet.results.points import BaselineResult, Point
-from cnet.results.report import table_rows
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from cnet.results.points import BaselineResult, Point
 
 
 class Results(Document):
@@ -24,12 +24,16 @@ class Results(Document):
     @property
     def baseline(self) -> BaselineResult | None:
         """The network before compression; None until it was measured."""
+        from cnet.results.points import BaselineResult
+
         found = self["baseline"]
         return None if found is None else BaselineResult.from_json(found)
 
     @property
     def points(self) -> list[Point]:
         """All points, in the order in which they were made."""
+        from cnet.results.points import Point
+
         return [Point.from_json(each) for each in self["points"]]
 
     @property
@@ -44,6 +48,8 @@ class Results(Document):
         Raises:
             ClientError: (``not_installed``) pandas is not installed.
         """
+        from cnet.results.report import table_rows
+
         return table_of(table_rows(self.points, self.selected))
 
 

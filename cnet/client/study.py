@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 from cnet.client.documents import Document, JobError, StudyDocument
 from cnet.client.job import FINAL
 from cnet.client.results import Results, table_of
-from cnet.results.report import table_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,6 +51,8 @@ class StudyResults(Document):
         Raises:
             ClientError: (``not_installed``) pandas is not installed.
         """
+        from cnet.results.report import table_rows
+
         return table_of(
             [
                 {**member.place, "job": member.job, **row}

@@ -33,17 +33,17 @@ run(JobSpec.parse(document), Inputs(None, DATASETS.create("digits").load(), Path
 @pytest.mark.parametrize(
     ("statement", "absent"),
     [
-        ("import cnet", {"torch", "sklearn", "fastapi", "sqlalchemy", "celery", "redis"}),
-        ("import cnet; from cnet.client import Client", {"torch", "fastapi", "sqlalchemy", "celery"}),
+        ("import cnet", {"torch", "sklearn", "numpy", "fastapi", "sqlalchemy", "celery", "redis"}),
+        ("import cnet; from cnet.client import Client", {"torch", "numpy", "fastapi", "sqlalchemy", "celery"}),
         ("from cnet.spec import JobSpec; JobSpec.model_json_schema()", {"torch", "sklearn"}),
         ("import app.main; app.main.create_app()", {"torch", "sklearn"}),
-        ("import worker.run.supervisor, worker.celery_app", {"torch", "sklearn", "fastapi"}),
+        ("import worker.run.supervisor, worker.celery_app", {"torch", "numpy", "sklearn", "fastapi"}),
         (TRAINED, {"torch._dynamo", "torch._inductor", "sympy", "sklearn", "scipy", "pandas"}),
         ("import app.cli", {"torch", "numpy", "pydantic", "cnet", "fastapi", "sqlalchemy", "rich.progress"}),
     ],
 )
 def test_an_import_loads_no_unneeded_package(statement: str, absent: set[str], tmp_path: Path) -> None:
-    """PyTorch loads only where a network is trained; a command loads only what it works with."""
+    """PyTorch loads only where a network is trained, NumPy where a file is read; a command loads what it works with."""
     code = f"{statement}\nimport sys\nprint(*sys.modules)"
 
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cnet.bundle.loading import load_into
 from cnet.client.calls.files import FileCalls
 from cnet.client.calls.jobs import JobCalls
 
@@ -68,6 +67,7 @@ class ModuleCalls(FileCalls, JobCalls):
             out: where to write the bundle; None: it is not kept.
             timeout: how many seconds to wait; None: until the job has ended.
         """
+        from cnet.bundle.loading import load_into
         from cnet.pipeline.local.compress_module import CompressedModule, check_dataset_fits
 
         await self._transport.work(partial(check_dataset_fits, exported))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -145,12 +143,3 @@ def test_data_that_the_module_refuses_are_named() -> None:
     """With each shape that was tried, and what the module said."""
     with pytest.raises(ProgramError, match=r"data: .*for float32 \(4, 7, 40\): .*for float32 \(4, 1, 7, 40\): "):
         cnet.compress(_series_network(), (np.zeros((9, 7, 40), np.float32), np.zeros(9, np.int64)), spec=SPEC)
-
-
-def test_importing_cnet_loads_no_torch() -> None:
-    """Before one of the two functions that need it is used."""
-    check = "assert 'torch' not in sys.modules; cnet.export_program; print('torch' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys, cnet, cnet.client; {check}"], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "True\n"
