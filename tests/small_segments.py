@@ -7,6 +7,6 @@ import pytest
 from cnet.coding.compact.encoder import Compact, CompactLimits
 
 
-def small_segments(patch: pytest.MonkeyPatch) -> None:
-    """Segments of 500 weights, in the form of large networks."""
-    patch.setattr(Compact, "limits", CompactLimits(segment=500, adaptive=0, deflated=-1))
+def small_segments(patch: pytest.MonkeyPatch, segment: int = 500, adaptive: int = 0) -> None:
+    """Segments of ``segment`` weights, in the form of networks of more than ``adaptive`` weights."""
+    patch.setattr(Compact, "limits", CompactLimits(segment=segment, adaptive=adaptive, deflated=-1))

@@ -14,6 +14,7 @@ from cnet.bundle.manifest_json import parse
 from cnet.errors import BundleError
 from cnet.quantize import QUANTIZERS
 from cnet.weights import Weights
+from tests.small_segments import small_segments
 from tests.unit.cnet.bundle.forging import forged, set_value
 from tests.unit.cnet.bundle.small_nets import LAYOUTS, content_of, net
 from tests.unit.cnet.nets import assert_same_bits, compress, tensor
@@ -59,9 +60,10 @@ def test_other_tensors_of_several_blocks_round_trip(tmp_path: Path) -> None:
     assert bundle["small"].tobytes() == weights["small"].data.tobytes()
 
 
-def test_codebooks_of_tensors_survive_segments(tmp_path: Path) -> None:
-    """Segments of 2^21 weights end within tensors that have centroids of their own."""
-    weights = Weights.select([tensor("a", "float32", (1100, 1024)), tensor("b", "float32", (1100, 1024))])
+def test_codebooks_of_tensors_survive_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Segments end within tensors that have centroids of their own."""
+    small_segments(monkeypatch, segment=2**16, adaptive=2**24)
+    weights = Weights.select([tensor("a", "float32", (40, 1024)), tensor("b", "float32", (40, 1024))])
     keep = np.arange(weights.compressible_parameters) % 10 == 0
     shapes = [weights[name].shape for name in weights.compressible]
     symbols = QUANTIZERS.create("kmeans", clusters=8, scope="layer").symbols(weights.vector(), keep, 8, shapes)
