@@ -42,7 +42,7 @@ from app.api.uploads.headers import TusResponses
 from app.api.webhooks.endpoints import router as webhooks
 from app.api.webhooks.schemas import SecretRequest
 from app.api.workers.endpoints import router as workers
-from app.core.db import migrate
+from app.core.db import revision
 from app.core.errors import ServiceError
 from app.core.queue import JobQueue
 from app.core.settings import Settings
@@ -136,7 +136,7 @@ def check_start(backend: Backend) -> None:
         SchemaVersionError: the database has no tables, or those of another release.
         ForbiddenError: (``keys_needed``) there are no API keys, and the address is not a loopback address.
     """
-    migrate.check(backend.database)
+    revision.check(backend.database)
     check_address(backend.settings.host, backend.keys)
 
 

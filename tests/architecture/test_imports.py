@@ -36,7 +36,7 @@ run(JobSpec.parse(document), Inputs(None, DATASETS.create("digits").load(), Path
         ("import cnet", {"torch", "sklearn", "numpy", "fastapi", "sqlalchemy", "celery", "redis"}),
         ("import cnet; from cnet.client import Client", {"torch", "numpy", "fastapi", "sqlalchemy", "celery"}),
         ("from cnet.spec import JobSpec; JobSpec.model_json_schema()", {"torch", "sklearn"}),
-        ("import app.main; app.main.create_app()", {"torch", "sklearn"}),
+        ("import app.main; app.main.create_app()", {"torch", "sklearn", "alembic"}),
         ("import worker.run.supervisor, worker.celery_app", {"torch", "numpy", "sklearn", "fastapi"}),
         (TRAINED, {"torch._dynamo", "torch._inductor", "sympy", "sklearn", "scipy", "pandas"}),
         ("import app.cli", {"torch", "numpy", "pydantic", "cnet", "fastapi", "sqlalchemy", "rich.progress"}),

@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.api.backend import Backend
 from app.api.http.problems import known_error
-from app.core.db import migrate
+from app.core.db import revision
 from app.core.disk import free_bytes
 from app.core.errors import ServiceError, StorageFullError
 
@@ -31,7 +31,7 @@ def check_health(backend: Backend) -> Health:
     return Health(
         {
             "disk": _outcome(lambda: _check_space(backend)),
-            "database": _outcome(lambda: migrate.check(backend.database)),
+            "database": _outcome(lambda: revision.check(backend.database)),
             "blobs": _outcome(backend.blobs.ping),
             "broker": _outcome(backend.queue.ping),
         }

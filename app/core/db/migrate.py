@@ -11,17 +11,16 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
 from app.core.db.engine import Database
+from app.core.db.revision import VERSION_TABLE
 from app.core.db.tables import metadata
 from app.core.errors import SchemaVersionError
 from app.core.telemetry.logs import get_logger
 
 log = get_logger(__name__)
 
-VERSION_TABLE = "cnet_alembic_version"
 _LOCK_KEY = 0x636E6574  # "cnet", for PostgreSQL's advisory lock
 
 
@@ -35,23 +34,6 @@ def upgrade(database: Database, revision: str = "head") -> None:
         after = _context(connection).get_current_revision()
     if before != after:
         log.info("the database was upgraded", before=before, after=after)
-
-
-def check(database: Database) -> None:
-    """Check that the tables are those of this release. Raises SchemaVersionError where they are not."""
-    with database.read() as connection:
-        found = _context(connection).get_current_revision()
-    scripts = ScriptDirectory.from_config(_config())
-    expected = scripts.get_current_head()
-    if found is not None and found not in {each.revision for each in scripts.walk_revisions()}:
-        raise SchemaVersionError(
-            f"database: it is at revision {found}, and this release knows revisions up to {expected}. Start the "
-            "release that upgraded the database, or a later one."
-        )
-    if found != expected:
-        raise SchemaVersionError(
-            f"database: it is at revision {found or 'none'}, but this release needs {expected}. Run `cnet db upgrade`."
-        )
 
 
 def differences(database: Database) -> list[object]:

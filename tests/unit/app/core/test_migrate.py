@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from alembic import command
+from alembic.script import ScriptDirectory
 from sqlalchemy import inspect
 from sqlalchemy.exc import IntegrityError
 
-from app.core.db import migrate
+from app.core.db import migrate, revision
 from app.core.db.engine import Database
 from app.core.db.tables import metadata
 from app.core.errors import SchemaVersionError
@@ -44,9 +45,9 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
 def test_upgrade_makes_the_declared_tables(database: Database) -> None:
     """After all migrations nothing differs from ``tables.py``."""
     migrate.upgrade(database)
-    migrate.check(database)
+    revision.check(database)
     assert migrate.differences(database) == []
-    assert set(inspect(database.engine).get_table_names()) == {*metadata.tables, migrate.VERSION_TABLE}
+    assert set(inspect(database.engine).get_table_names()) == {*metadata.tables, revision.VERSION_TABLE}
 
 
 def test_upgrade_again_changes_nothing(database: Database) -> None:
@@ -66,7 +67,7 @@ def test_upgrade_keeps_the_rows_of_the_first_release(database: Database) -> None
 
     migrate.upgrade(database)
 
-    migrate.check(database)
+    revision.check(database)
     job = Jobs(database).get("job_1")
     assert job is not None
     assert job.checkpoint_id == "ckpt_1"
@@ -78,7 +79,7 @@ def test_upgrade_keeps_the_rows_of_the_first_release(database: Database) -> None
 def test_empty_database_is_refused(database: Database) -> None:
     """Without tables the error says which command to run."""
     with pytest.raises(SchemaVersionError, match="db upgrade"):
-        migrate.check(database)
+        revision.check(database)
 
 
 def test_a_database_of_a_later_release_is_refused(database: Database) -> None:
@@ -87,8 +88,15 @@ def test_a_database_of_a_later_release_is_refused(database: Database) -> None:
     with database.write() as connection:
         connection.exec_driver_sql("UPDATE cnet_alembic_version SET version_num = '9999'")
     with pytest.raises(SchemaVersionError, match=r"revision 9999.*a later one") as caught:
-        migrate.check(database)
+        revision.check(database)
     assert "db upgrade" not in str(caught.value)
+
+
+def test_the_files_of_the_revisions_are_named_by_them() -> None:
+    """The check of a start takes the revisions from the names, in the order in which Alembic applies them."""
+    scripts = ScriptDirectory.from_config(migrate._config())
+
+    assert revision.known_revisions() == tuple(each.revision for each in scripts.walk_revisions())[::-1]
 
 
 def test_downgrade_leaves_nothing(database: Database) -> None:
@@ -98,7 +106,7 @@ def test_downgrade_leaves_nothing(database: Database) -> None:
         config = migrate._config()
         config.attributes["connection"] = connection
         command.downgrade(config, "base")
-    assert inspect(database.engine).get_table_names() == [migrate.VERSION_TABLE]
+    assert inspect(database.engine).get_table_names() == [revision.VERSION_TABLE]
 
 
 def test_concurrent_upgrades(database: Database) -> None:
@@ -117,7 +125,7 @@ def test_concurrent_upgrades(database: Database) -> None:
     for thread in threads:
         thread.join()
     assert failures == []
-    migrate.check(database)
+    revision.check(database)
 
 
 def test_jobs_are_found_by_label_on_every_database(database: Database) -> None:

@@ -127,7 +127,7 @@ def test_values_that_json_does_not_have_are_written_as_text(caplog: pytest.LogCa
 def test_reading_the_revision_of_the_database_writes_nothing(tmp_path: Path) -> None:
     """Alembic would write two lines, and the revision is read for every request of ``/readyz``."""
     code = """
-from app.core.db import migrate
+from app.core.db import migrate, revision
 from app.core.db.engine import Database
 from app.core.settings import Settings
 from app.core.telemetry.logs import configure_logs
@@ -136,7 +136,7 @@ configure_logs(Settings())
 database = Database(Settings().database)
 migrate.upgrade(database)
 migrate.upgrade(database)
-migrate.check(database)
+revision.check(database)
 """
     settings = Settings(data_dir=tmp_path).environment()
     done = subprocess.run([sys.executable, "-c", code], env=settings, capture_output=True, text=True, check=True)
