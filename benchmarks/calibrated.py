@@ -195,7 +195,7 @@ def cases(folder: Path, work: Path) -> Iterator[Case]:
         "one step": (0.2, 0.1),
         "GPTQ": (0.03, 0.1),
         "calibrated": (0.001, 0.02, 0.06, 0.15),
-        "feedback": (0.04, 0.15),
+        "feedback": (0.04, 0.15, 0.5),
         "nncodec": (-38, -34, -30),
     }
     scaling = Preprocess(mean=(127 / 255,) * 3, std=(128 / 255,) * 3)

@@ -18,7 +18,7 @@ from cnet.calibrate.config import few_samples
 from cnet.calibrate.layer_quantizer import LayerQuantizer
 from cnet.calibrate.network import NetworkOnInputs, OnFraction
 from cnet.calibrate.observation import Observation, observe
-from cnet.calibrate.samples import Samples, divided, in_batches, in_halves
+from cnet.calibrate.samples import Samples, in_alike_halves, in_batches, unlike_halves
 from cnet.calibrate.sensitivity import TensorFisher, fisher_by_axis
 from cnet.calibrate.sequence import LayerInputs, quantize_in_sequence
 from cnet.coding import ENCODERS
@@ -99,7 +99,7 @@ class Calibration(NetworkOnInputs):
                     f"warning: calibrate: all inputs of {', '.join(observation.dead)} are 0 on the calibration inputs"
                 )
             singles = in_batches(self.split, 1)
-            rows = divided(torch.cat(observation.outputs))[:2]
+            rows = unlike_halves(torch.cat(observation.outputs))
             halves = [[singles[row] for row in half.tolist()[: _FISHER_SAMPLES // 2]] for half in rows if len(half)]
             return fisher_by_axis(loaded.module, tensors, halves, self.task, self.observer, on_fraction)
 
@@ -124,7 +124,7 @@ class Calibration(NetworkOnInputs):
         """
         with deterministic_numerics(), report_out_of_memory():
             loaded = self.load(weights)
-            samples = in_halves(self.split, torch.cat(self._observe(loaded, weights).outputs))
+            samples = in_alike_halves(self.split, torch.cat(self._observe(loaded, weights).outputs))
             ways = (False, True) if quantizing.feedback and samples.apart else (False,)
             results = []
             for done, feedback in enumerate(ways):

@@ -1,9 +1,17 @@
-"""The calibration inputs: drawn, checked, and divided into two halves that are as unlike as possible.
+"""The calibration inputs: drawn, checked, and divided into two halves that share few sources.
 
-Settings found on one half are judged on the other (``second_moments``). Inputs often come from few sources, such as
-several crops of one photograph; a random division would have each source on both sides. Samples are therefore ordered
-by the direction in which the network's outputs differ most (their first principal component), and divided in the
-middle. Where there are enough, those at both ends are set apart, to choose among whole results.
+Settings found on one half are judged on the other. Inputs often come from few sources, such as several crops of one
+photograph; a random division would have each source in both halves, and settings that fit these sources alone would
+look good. Samples are therefore ordered by the direction in which the network's outputs differ most (their first
+principal component). There are two divisions:
+
+- Halves that are unlike, below and above the middle, are for what does harm where inputs of another kind come:
+  steps that differ by row and column (``axis_steps``).
+- Halves that are alike consist of every other one of some groups. A group is what remains of the samples when they are
+  cut in the middle several times, each time along the first principal component of their outputs, so that samples of
+  one source mostly stay together. They tell what to expect of inputs from further sources (``second_moments``).
+
+Where there are enough samples, those at both ends are set apart, to choose among whole results.
 """
 
 from __future__ import annotations
@@ -25,6 +33,7 @@ Batch = tuple[Tensor, ...]
 
 _APART = 8  # one in so many samples is set apart
 _LEAST_TO_SET_APART = 32
+_CUTS = 3  # of the samples into groups: 8 of them
 _BATCH = 32
 _SEED = 0
 
@@ -90,30 +99,56 @@ def in_batches(split: DeviceSplit, size: int | None = None) -> tuple[Batch, ...]
     return tuple(split.rows(slice(start, start + size)) for start in range(0, len(split), size))
 
 
-def in_halves(split: DeviceSplit, outputs: Tensor) -> Samples:
-    """The inputs in two halves that are as unlike as possible, by what the network gives for them.
+def in_alike_halves(split: DeviceSplit, outputs: Tensor) -> Samples:
+    """The inputs in two halves of groups that are alike, by what the network gives for them.
 
     Args:
         split: the inputs.
         outputs: of the original network for each, shape (n, ...).
     """
-    rows = divided(outputs)
-    halves = [_batches(split, half) for half in rows[:2]]
+    *rows, apart = alike_halves(outputs)
+    halves = [_batches(split, half) for half in rows]
     second = [half == 1 for half, batches in enumerate(halves) for _ in batches]
-    return Samples((*halves[0], *halves[1]), tuple(second), _batches(split, rows[2]))
+    return Samples((*halves[0], *halves[1]), tuple(second), _batches(split, apart))
 
 
-def divided(outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Which samples are of the first half, of the second, and set apart: int64, shape (m,) each.
+def alike_halves(outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Samples of both halves of groups, and those that are set apart: int64, shape (m,) each.
 
     Args:
         outputs: of the original network for each, shape (n, ...).
     """
-    order = _order(outputs)
-    ends = len(order) // (2 * _APART) if len(order) >= _LEAST_TO_SET_APART else 0
-    inner = order[ends : len(order) - ends]
+    vectors = _vectors(outputs)
+    inner, apart = _inner_and_apart(vectors)
+    groups = _groups(vectors, inner, _CUTS)
+    none = torch.empty(0, dtype=torch.int64)
+    return torch.cat([none, *groups[::2]]), torch.cat([none, *groups[1::2]]), apart
+
+
+def unlike_halves(outputs: Tensor) -> tuple[Tensor, Tensor]:
+    """Samples below and above the middle, without those that are set apart: int64, shape (m,) each.
+
+    Args:
+        outputs: of the original network for each, shape (n, ...).
+    """
+    inner, _ = _inner_and_apart(_vectors(outputs))
     middle = (len(inner) + 1) // 2
-    return inner[:middle], inner[middle:], torch.cat([order[:ends], order[len(order) - ends :]])
+    return inner[:middle], inner[middle:]
+
+
+def _inner_and_apart(vectors: Tensor) -> tuple[Tensor, Tensor]:
+    """The samples in their order along the first principal component, and those at both ends, which are set apart."""
+    order = _ordered(vectors, torch.arange(len(vectors)))
+    ends = len(order) // (2 * _APART) if len(order) >= _LEAST_TO_SET_APART else 0
+    return order[ends : len(order) - ends], torch.cat([order[:ends], order[len(order) - ends :]])
+
+
+def _groups(vectors: Tensor, rows: Tensor, cuts: int) -> list[Tensor]:
+    """Some of the samples, int64, shape (m,), in up to 2^cuts groups that are alike and of about one size."""
+    if not cuts or len(rows) < 2:
+        return [rows]
+    ordered, middle = _ordered(vectors, rows), (len(rows) + 1) // 2
+    return [*_groups(vectors, ordered[:middle], cuts - 1), *_groups(vectors, ordered[middle:], cuts - 1)]
 
 
 def _batches(split: DeviceSplit, rows: Tensor) -> tuple[Batch, ...]:
@@ -122,11 +157,14 @@ def _batches(split: DeviceSplit, rows: Tensor) -> tuple[Batch, ...]:
     return tuple(split.rows(ordered[start : start + size]) for start in range(0, len(ordered), size))
 
 
-def _order(outputs: Tensor) -> Tensor:
-    """The samples along the first principal component of their outputs: int64, shape (n,)."""
+def _vectors(outputs: Tensor) -> Tensor:
+    """One vector for each sample, the mean over its decisions: float64, shape (n, classes)."""
     flat = outputs.double().cpu()
-    flat = flat.reshape(len(flat), -1, flat.shape[-1]).mean(1) if flat.dim() > 1 else flat[:, None]
-    centred = flat - flat.mean(0)
-    vectors = torch.linalg.eigh(centred @ centred.T)[1]
-    along = vectors[:, -1]
-    return torch.argsort(along * torch.sign(along[along.abs().argmax()]), stable=True)
+    return flat.reshape(len(flat), -1, flat.shape[-1]).mean(1) if flat.dim() > 1 else flat[:, None]
+
+
+def _ordered(vectors: Tensor, rows: Tensor) -> Tensor:
+    """Some of the samples along the first principal component of their vectors: int64, shape (m,)."""
+    centred = vectors[rows] - vectors[rows].mean(0)
+    along = torch.linalg.eigh(centred @ centred.T)[1][:, -1]
+    return rows[torch.argsort(along * torch.sign(along[along.abs().argmax()]), stable=True)]

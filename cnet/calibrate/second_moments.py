@@ -4,9 +4,11 @@ With H = E[x x^T] and C = E[x_o x^T], where x are a layer's inputs in the quanti
 the weights W_t = W C H^-1 of least error E|W x_o - W_t x|^2 make up for what the layers before have changed. Rounding
 them to W_q adds tr((W_q - W_t) H (W_q - W_t)^T) (Frantar et al., GPTQ, 2022). All sums are in float64.
 
-Few samples make H look as if it had directions in which errors cost nothing. Moments are therefore kept for two halves
-of the samples. Settings found on one half are judged on the other: how far H is shrunk towards its diagonal, and how
-far W is moved towards W_t.
+Few samples make H look as if it had directions in which errors cost nothing, and inputs that are nearly always zero.
+H is therefore shrunk towards a multiple of the identity (Ledoit and Wolf, A well-conditioned estimator for
+large-dimensional covariance matrices, 2004): its own diagonal would not do, since errors would still gather at the
+inputs that were dead on these samples. Moments are kept for two halves of the samples. Settings found on one half are
+judged on the other: how far H is shrunk, and how far W is moved towards W_t.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-SHRINKAGES = (0.02, 0.05, 0.1, 0.25, 0.5, 1.0)
-"""Fractions by which second moments may be shrunk towards their diagonal; 1: errors are not passed on."""
+SHRINKAGES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+"""What may be added to the diagonal of second moments, relative to its mean. With the last one, hardly an error is
+passed on."""
 
 _ROWS = 4096
 _CHOICE_COLUMNS = 512  # of a wide layer, from which the shrinkage is chosen
-_LEAST_POWER = 1e-3  # of a dead input, relative to the mean of its group
-_DAMPING = 1e-4  # of the diagonal, relative to its mean
+_LEAST_POWER = 1e-3  # of a group of inputs, relative to the mean of all groups
+_DAMPING = 1e-4  # what is added at least, so that there is an inverse
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,19 +123,18 @@ class FeedbackFactors:
 
 
 def shrink(own: Tensor, shrinkage: float) -> Tensor:
-    """``own`` with its off-diagonal part less by a fraction, and its diagonal lifted above zero, shape as ``own``."""
-    power = torch.diagonal(own, dim1=-2, dim2=-1)
-    mean = power.mean(-1, keepdim=True)
-    overall = power.mean()
-    least = torch.maximum(mean, overall) * _LEAST_POWER if overall > 0 else torch.ones_like(mean)
-    lifted = torch.maximum(power, least) - power + mean * _DAMPING
-    return own * (1 - shrinkage) + torch.diag_embed(power * shrinkage + lifted)
+    """``own`` with a multiple of the identity added: ``shrinkage`` times the mean of its diagonal; shape as ``own``."""
+    mean = torch.diagonal(own, dim1=-2, dim2=-1).mean(-1)
+    overall = mean.mean()
+    mean = torch.maximum(mean, overall * _LEAST_POWER) if overall > 0 else torch.ones_like(mean)
+    identity = torch.eye(own.shape[-1], dtype=own.dtype, device=own.device)
+    return own + (shrinkage + _DAMPING) * mean[:, None, None] * identity
 
 
 def choose_shrinkage(halves: tuple[Moments, Moments]) -> float:
     """The shrinkage whose factors, found on each half of the samples, have the least error on the other.
 
-    It is 1, so that no error is passed on, where one of the halves is empty.
+    It is the largest one, so that hardly an error is passed on, where one of the halves is empty.
     """
     first, second = halves
     if not first.count or not second.count:

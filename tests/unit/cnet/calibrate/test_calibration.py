@@ -11,7 +11,7 @@ from torch import Tensor
 
 from cnet.calibrate import calibration as calibration_module
 from cnet.calibrate.calibration import Calibration, Quantizing
-from cnet.calibrate.samples import in_halves
+from cnet.calibrate.samples import in_alike_halves
 from cnet.calibrate.sensitivity import TensorFisher
 from cnet.coding.compact.lanes import common_memory
 from cnet.coding.segments import segments_of
@@ -205,7 +205,7 @@ def test_the_result_is_the_best_on_inputs_set_apart(
     monkeypatch.setattr(calibration_module, "coded_bits", counted)
     corrected, symbols = quantized(found, weights, Quantizing(1e-2, feedback=True))
 
-    apart = in_halves(found.split, found.outputs(found.load(weights), weights)).apart
+    apart = in_alike_halves(found.split, found.outputs(found.load(weights), weights)).apart
     with torch.no_grad():
         before, after = (
             torch.cat([found.load(each).module(*batch) for batch in apart])

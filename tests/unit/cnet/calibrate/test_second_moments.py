@@ -55,7 +55,35 @@ def test_one_half_alone_lets_nothing_be_passed_on() -> None:
     """What cannot be judged is not done."""
     half = Moments.of(inputs(0, 50), inputs(0, 50))
 
-    assert choose_shrinkage((half, Moments.none(torch.zeros(1, 3, 12)))) == 1.0
+    assert choose_shrinkage((half, Moments.none(torch.zeros(1, 3, 12)))) == SHRINKAGES[-1]
+
+
+def test_what_is_added_is_alike_for_all_inputs() -> None:
+    """Also for one that was always 0, so that errors do not gather there."""
+    own = torch.diag(torch.tensor([4.0, 2.0, 0.0], dtype=torch.float64))[None]
+
+    torch.testing.assert_close(
+        torch.diagonal(shrink(own, 0.5)[0]) - torch.diagonal(own[0]), torch.full((3,), 1.0002, dtype=torch.float64)
+    )
+
+
+def test_errors_do_not_gather_at_inputs_that_were_weak_on_few_samples() -> None:
+    """On other samples, whose weak inputs are others, they cost less than after shrinking towards the own diagonal."""
+    mixing = inputs(3, 12)[0]
+
+    def half(weak: slice) -> Moments:
+        vectors = (inputs(5, 2000) @ mixing).abs()
+        vectors[..., weak] *= 0.01
+        return Moments.of(vectors, vectors)
+
+    halves = half(slice(0, 3)), half(slice(3, 6))
+    shrinkage = choose_shrinkage(halves)
+
+    for one, other in (halves, halves[::-1]):
+        towards_diagonal = one.own + torch.diag_embed(one.power)
+        of_diagonal = FeedbackFactors.of(towards_diagonal, 0.0).expected_error(other.own)
+        found = FeedbackFactors.of(one.own, shrinkage).expected_error(other.own)
+        assert found < min(of_diagonal, float(other.power.sum()))
 
 
 def test_compensated_weights_undo_a_change_of_scale() -> None:
