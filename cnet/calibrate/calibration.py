@@ -53,8 +53,7 @@ class Quantizing:
         correct: whether biases and running means take up mean changes.
         largest_step: of each tensor, in root mean squares of its weights. A network that is sure of all calibration
             inputs shows little of what errors do to others, so that the divergence alone would allow too large steps.
-        feedback: whether labels by error feedback are tried as well, where there are inputs to judge them on. Only for
-            inputs from many sources: labels that are fitted to a few photographs are worse on others.
+        feedback: whether labels by error feedback are tried as well, where there are inputs to judge them on.
     """
 
     divergence: float

@@ -57,12 +57,6 @@ class TensorFisher:
         rows, columns = (tuple(np.array(half, np.float64) for half in document[name]) for name in ("rows", "columns"))
         return cls(rows, columns)
 
-    @classmethod
-    def same(cls, mean: float, shape: tuple[int, ...]) -> TensorFisher:
-        """That of a tensor of this shape all of whose weights have the same Fisher information."""
-        rows, columns = shape[:2] if len(shape) > 1 else (1, 1)
-        return cls((np.full(rows, mean),), (np.full(columns, mean),))
-
 
 def fisher_by_axis(
     module: nn.Module,

@@ -168,7 +168,10 @@ def test_a_tensor_without_effect_keeps_a_usable_step(network: tuple[NetworkBuild
     found = calibration(builder, digits(8))
     sensitivities = found.sensitivities(weights)
     name = weights.compressible[1]
-    sensitivities[name] = TensorFisher.same(0.0, weights[name].shape)
+    rows, columns = (
+        tuple(0 * half for half in halves) for halves in (sensitivities[name].rows, sensitivities[name].columns)
+    )
+    sensitivities[name] = TensorFisher(rows, columns)
 
     _, symbols = found.quantize(weights, kept(weights), FINE, sensitivities)
 
