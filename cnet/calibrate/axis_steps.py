@@ -50,9 +50,11 @@ class AxisSteps:
 
     @classmethod
     def of(cls, fisher: TensorFisher, size: int) -> AxisSteps:
-        """The steps of a tensor of ``size`` weights."""
-        rows, columns = (_steps(halves, size) for halves in (fisher.rows, fisher.columns))
-        noise = _noise(rows, _mean(fisher.rows)) * _noise(columns, _mean(fisher.columns))
+        """The steps of a tensor of which ``size`` weights may be other than zero."""
+        rows = _steps(fisher.rows, fisher.kept_rows, size)
+        columns = _steps(fisher.columns, fisher.kept_columns, size)
+        noise = _noise(rows, _mean(fisher.rows), fisher.kept_rows)
+        noise *= _noise(columns, _mean(fisher.columns), fisher.kept_columns)
         return cls(rows, columns, noise)
 
     @property
@@ -68,15 +70,13 @@ class AxisSteps:
         Args:
             weights: the tensor's.
             step: of the tensor if it had only one, from which its steps are ``step / sqrt(noise)`` times these.
-            limit: largest step size of a row or column in its root mean squares.
+            limit: largest step size of a row or column, in root mean squares of those of its weights that are not zero.
         """
         if not self.differ or not weights.any():
             return self
-        matrix = weights.reshape(len(self.rows), len(self.columns), -1) ** 2
-        largest = [
-            np.maximum(step, limit * np.sqrt(power)) * math.sqrt(self.noise) / step
-            for power in (matrix.mean((1, 2)), matrix.mean((0, 2)))
-        ]
+        matrix = weights.reshape(len(self.rows), len(self.columns), -1)
+        powers = [(matrix**2).sum(axes) / np.maximum((matrix != 0).sum(axes), 1) for axes in ((1, 2), (0, 2))]
+        largest = [np.maximum(step, limit * np.sqrt(power)) * math.sqrt(self.noise) / step for power in powers]
         rows, columns = (
             np.minimum(steps, _rounded(most)) for steps, most in zip((self.rows, self.columns), largest, strict=True)
         )
@@ -90,8 +90,14 @@ class AxisSteps:
         return np.ones(shape) * (self.rows[:, None] * self.columns[None]).reshape(*shape[:2], *inner)
 
 
-def _steps(halves: Sequence[Doubles], size: int) -> Doubles:
-    """The relative steps along one axis, from the mean Fisher information of its slices in each half."""
+def _steps(halves: Sequence[Doubles], kept: Doubles | None, size: int) -> Doubles:
+    """The relative steps along one axis, from the mean Fisher information of its slices in each half.
+
+    Args:
+        halves: of each half, the mean of each slice.
+        kept: how many weights of each slice count; None: the same number of each.
+        size: how many weights the tensor has that are not zero.
+    """
     count = len(halves[0])
     same = np.ones(count)
     if len(halves) < 2 or count < 2 or not all(half.sum() > 0 for half in halves):
@@ -99,26 +105,27 @@ def _steps(halves: Sequence[Doubles], size: int) -> Doubles:
     saved, best = 0.0, same
     for exponent, floor in itertools.product(EXPONENTS, FLOORS):
         bits = min(
-            _saved_bits(_rounded(_power(one, exponent, floor)), other) for one, other in itertools.permutations(halves)
+            _saved_bits(_rounded(_power(one, kept, exponent, floor)), other, kept)
+            for one, other in itertools.permutations(halves)
         )
         if bits > saved:
-            saved, best = bits, _rounded(_power(_mean(halves), exponent, floor))
+            saved, best = bits, _rounded(_power(_mean(halves), kept, exponent, floor))
     return best if saved * size > _FACTOR_BITS * count else same
 
 
-def _saved_bits(steps: Doubles, fisher: Doubles) -> float:
+def _saved_bits(steps: Doubles, fisher: Doubles, kept: Doubles | None) -> float:
     """Bits a weight that steps save at equal noise, on samples of a given Fisher information of the slices."""
-    return float(np.log2(steps).mean() - 0.5 * np.log2(_noise(steps, fisher)))
+    return float(np.average(np.log2(steps), weights=kept) - 0.5 * np.log2(_noise(steps, fisher, kept)))
 
 
-def _noise(steps: Doubles, fisher: Doubles) -> float:
-    mean = float(fisher.mean())
-    return float((fisher * steps**2).mean()) / mean if mean > 0 else 1.0
+def _noise(steps: Doubles, fisher: Doubles, kept: Doubles | None) -> float:
+    mean = float(np.average(fisher, weights=kept))
+    return float(np.average(fisher * steps**2, weights=kept)) / mean if mean > 0 else 1.0
 
 
-def _power(fisher: Doubles, exponent: float, floor: float) -> Doubles:
-    found: Doubles = (fisher / fisher.mean() + floor) ** (-exponent / 2)
-    return found
+def _power(fisher: Doubles, kept: Doubles | None, exponent: float, floor: float) -> Doubles:
+    found: Doubles = (fisher / np.average(fisher, weights=kept) + floor) ** (-exponent / 2)
+    return found if kept is None else np.where(kept > 0, found, 1.0)
 
 
 def _rounded(steps: Doubles) -> Doubles:

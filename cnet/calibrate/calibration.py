@@ -79,7 +79,7 @@ class Calibration(NetworkOnInputs):
         """How sensitive the outputs are to each compressible tensor, by name; for all points of a network.
 
         Args:
-            weights: of the network.
+            weights: of the network. Where it is pruned, the sensitivity is that to the weights that are left.
             on_fraction: told after each sample the done part, 0..1.
 
         Raises:
@@ -116,7 +116,7 @@ class Calibration(NetworkOnInputs):
             weights: of the network.
             keep: which of w_net may be other than zero: bool, shape (n,).
             quantizing: how fine.
-            sensitivities: of the same weights, before or after pruning.
+            sensitivities: of the same weights.
             on_fraction: told after each layer the done part, 0..1.
 
         Raises: as ``sensitivities``.

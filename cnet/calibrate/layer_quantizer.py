@@ -4,7 +4,8 @@ All tensors share one price: a step size s of a tensor with n weights, whose mea
 a divergence of about n g s^2 / 24. The fewest bits for a given divergence of the whole network have g s^2 equal in all
 tensors (the bits of n weights fall by n / 2 log2(4) where the step doubles, the divergence rises fourfold). g is the
 mean Fisher information of the tensor; its rows and columns have steps of their own where that saves bits
-(``axis_steps``). What error feedback makes up for does not make steps larger: it is less on inputs from other sources.
+(``axis_steps``). Pruned weights have no errors, and do not count. What error feedback makes up for does not make steps
+larger: it is less on inputs from other sources.
 
 Labels follow the trellis of the quantizer ``auto``, whose noise is lower than that of rounding by itself. There are two
 ways to let their errors cancel. By the second moments of the inputs is the better one where these tell what other
@@ -16,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -86,7 +88,7 @@ class LayerQuantizer:
         feedback: bool = False,
     ) -> LayerQuantizer:
         """The quantizer under which the outputs are expected to diverge by so many nats."""
-        weights = sum(math.prod(shape) for shape in shapes.values())
+        weights = sum(int(part.sum()) for part in keep.values())
         cost = 2 * divergence / NOISE_OF_STEP / max(weights, 1)
         return cls(sensitivities, shapes, keep, cost, mu, feedback)
 
@@ -101,6 +103,11 @@ class LayerQuantizer:
     def without_inputs(self, name: str, weight: Tensor) -> Tensor:
         """The quantized values of a tensor whose inputs are not known, of any shape."""
         return self._by_itself(name, weight.double()).to(weight.dtype)
+
+    @cached_property
+    def _kept(self) -> dict[str, int]:
+        """How many weights of each tensor may be other than zero."""
+        return {name: int(keep.sum()) for name, keep in self.keep.items()}
 
     def _by_moments(self, name: str, weights: Tensor, layer: LayerInputs) -> Tensor | None:
         """The quantized values, float64, shape as ``weights``; None where pruned weights allow no path."""
@@ -143,9 +150,9 @@ class LayerQuantizer:
         """The relative step of each weight, in the shape of ``weights``."""
         shape = self.shapes[name]
         if name not in self.steps:
-            found = AxisSteps.of(self.sensitivities[name], math.prod(shape))
+            found = AxisSteps.of(self.sensitivities[name], self._kept[name])
             values = weights.reshape(shape).double().cpu().numpy()
-            step = min(self._step(name), self.largest_step * math.sqrt(float(np.mean(values**2))))
+            step = min(self._step(name), self.largest_step * self._rms(name, weights))
             self.steps[name] = found.limited(values, step, self.largest_step)
         return torch.from_numpy(self.steps[name].of_weights(shape)).to(weights).reshape(weights.shape)
 
@@ -156,9 +163,12 @@ class LayerQuantizer:
 
     def _fisher(self, name: str) -> float:
         """The mean Fisher information of a tensor, not less than a small part of the network's."""
-        sizes = {other: math.prod(self.shapes[other]) for other in self.sensitivities}
-        overall = sum(self.sensitivities[other].mean * size for other, size in sizes.items())
-        return max(self.sensitivities[name].mean, LEAST_FISHER * overall / max(sum(sizes.values()), 1))
+        overall = sum(self.sensitivities[other].mean * size for other, size in self._kept.items())
+        return max(self.sensitivities[name].mean, LEAST_FISHER * overall / max(sum(self._kept.values()), 1))
+
+    def _rms(self, name: str, weights: Tensor) -> float:
+        """The root mean square of a tensor's weights without those that are pruned."""
+        return math.sqrt(float(weights.square().sum()) / max(self._kept[name], 1))
 
     def _unit(self, name: str, weights: Tensor) -> float:
         """Half the step size at which a tensor has its part of the divergence, with few bits of mantissa.
@@ -169,7 +179,7 @@ class LayerQuantizer:
         """
         if not weights.numel():
             return 1.0
-        rms, largest = float(weights.square().mean().sqrt()), float(weights.abs().max())
+        rms, largest = self._rms(name, weights), float(weights.abs().max())
         if rms == 0:
             return 1.0
         step = self._step(name, self.steps[name].noise)

@@ -5,13 +5,15 @@ information F. Its diagonal is E[g^2], with g the gradient of the log-likelihood
 network's own prediction; it needs no labels (Martens, New insights and perspectives on the natural gradient method,
 2020). The square is taken for one sample at a time: that of a batch's gradient would mix samples. Of outputs with
 several decisions a sample, such as the steps of a line of text, the divergence is the mean over them, and so is F.
-It is kept as its mean over each row and each column of a tensor, for two halves of the samples.
+It is kept as its mean over each row and each column of a tensor, for two halves of the samples. Weights that are zero
+are pruned: they have no errors, and the mean is that of the others. In a network that is pruned by magnitude these can
+be several times as sensitive as the mean of all.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,25 +40,40 @@ class TensorFisher:
     Attributes:
         rows: for each half that has samples, the mean over each row: float64, shape (rows,).
         columns: the same over each column. A tensor with fewer than two axes is one row and one column.
+        kept: how many weights of each row and of each column these are the mean of: float64, shapes (rows,) and
+            (columns,); None: of all, and as many in each.
     """
 
     rows: tuple[Doubles, ...]
     columns: tuple[Doubles, ...]
+    kept: tuple[Doubles, Doubles] | None = None
+
+    @property
+    def kept_rows(self) -> Doubles | None:
+        """How many weights of each row count, as ``kept``."""
+        return None if self.kept is None else self.kept[0]
+
+    @property
+    def kept_columns(self) -> Doubles | None:
+        """How many weights of each column count, as ``kept``."""
+        return None if self.kept is None else self.kept[1]
 
     @property
     def mean(self) -> float:
         """The mean over the tensor and all samples."""
-        return float(np.mean([half.mean() for half in self.rows]))
+        return float(np.mean([np.average(half, weights=self.kept_rows) for half in self.rows]))
 
     def to_json(self) -> dict[str, list[list[float]]]:
         """As lists of numbers."""
-        return {name: [half.tolist() for half in getattr(self, name)] for name in ("rows", "columns")}
+        names = ("rows", "columns") if self.kept is None else ("rows", "columns", "kept")
+        return {name: [numbers.tolist() for numbers in getattr(self, name)] for name in names}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Sequence[Sequence[float]]]) -> TensorFisher:
         """The inverse of ``to_json``."""
-        rows, columns = (tuple(np.array(half, np.float64) for half in document[name]) for name in ("rows", "columns"))
-        return cls(rows, columns)
+        found = {name: tuple(np.array(each, np.float64) for each in lists) for name, lists in document.items()}
+        kept = (found["kept"][0], found["kept"][1]) if "kept" in found else None
+        return cls(found["rows"], found["columns"], kept)
 
 
 def fisher_by_axis(
@@ -71,7 +88,8 @@ def fisher_by_axis(
 
     Args:
         module: the network in evaluation mode.
-        weights: its tensors, by name; that of a tensor without a gradient (a buffer) is 0.
+        weights: its tensors, by name; that of a tensor without a gradient (a buffer) is 0. Those of a tensor's weights
+            that are zero do not count, unless all are.
         halves: one or two groups of samples, each of inputs of one sample: tensors of shape (1, ...).
         task: draws labels from outputs.
         observer: asked before each sample whether to stop.
@@ -83,6 +101,7 @@ def fisher_by_axis(
     """
     generator = torch.Generator().manual_seed(_SEED)
     trained = {name: weight for name, weight in weights.items() if weight.requires_grad}
+    kept = {name: _kept(weight) for name, weight in weights.items()}
     count, done = sum(map(len, halves)), 0
     found: list[dict[str, tuple[Doubles, Doubles]]] = []
     for half in halves:
@@ -92,22 +111,45 @@ def fisher_by_axis(
             outputs = module(*sample).float()
             if not outputs.isfinite().all():
                 raise not_finite_error()
-            for draw in range(_DRAWS):
-                loss = task.sampled_loss(outputs, generator)
-                gradients = torch.autograd.grad(
-                    loss, list(trained.values()), retain_graph=draw < _DRAWS - 1, allow_unused=True
-                )
-                for name, gradient in zip(trained, gradients, strict=True):
-                    if gradient is not None:  # a program may have weights that no output depends on
-                        for total, means in zip(totals[name], _axis_means(gradient.square()), strict=True):
-                            total += means / (_decisions(outputs) * len(half) * _DRAWS)
+            for name, squares in _drawn_squares(outputs, trained, task, generator):
+                for total, means in zip(totals[name], _axis_means(squares), strict=True):
+                    total += means / (_decisions(outputs) * len(half) * _DRAWS)
             done += 1
             on_fraction(done / count)
         found.append({name: (total[0], total[1]) for name, total in totals.items()})
-    return {
-        name: TensorFisher(tuple(half[name][0] for half in found), tuple(half[name][1] for half in found))
-        for name in weights
-    }
+    return {name: _of_kept([half[name] for half in found], kept[name], weights[name].numel()) for name in weights}
+
+
+def _drawn_squares(
+    outputs: Tensor, trained: Mapping[str, Tensor], task: Task, generator: torch.Generator
+) -> Iterator[tuple[str, Tensor]]:
+    """The squared gradients of each drawn label, by name, in the shape of the weights; 0 at pruned ones."""
+    left = {name: weight.detach() != 0 if weight.any() else True for name, weight in trained.items()}
+    for draw in range(_DRAWS):
+        loss = task.sampled_loss(outputs, generator)
+        again = draw < _DRAWS - 1
+        gradients = torch.autograd.grad(loss, list(trained.values()), retain_graph=again, allow_unused=True)
+        for name, gradient in zip(trained, gradients, strict=True):
+            if gradient is not None:  # a program may have weights that no output depends on
+                yield name, gradient.square() * left[name]
+
+
+def _kept(weight: Tensor) -> tuple[Doubles, Doubles] | None:
+    """How many weights of each row and of each column are other than zero; None where all are, or none is."""
+    if int(weight.count_nonzero()) in (0, weight.numel()):
+        return None
+    rows, columns = _axis_means((weight != 0).double())
+    return np.rint(rows * (weight.numel() / len(rows))), np.rint(columns * (weight.numel() / len(columns)))
+
+
+def _of_kept(
+    halves: Sequence[tuple[Doubles, Doubles]], kept: tuple[Doubles, Doubles] | None, size: int
+) -> TensorFisher:
+    """The means over the kept weights, from those over all ``size`` weights; 0 for a slice of which none is kept."""
+    if kept is not None:
+        shares = [np.maximum(count, 1) / (size / len(count)) for count in kept]
+        halves = [(rows / shares[0], columns / shares[1]) for rows, columns in halves]
+    return TensorFisher(tuple(rows for rows, _ in halves), tuple(columns for _, columns in halves), kept)
 
 
 def _sides(weight: Tensor) -> tuple[int, int]:

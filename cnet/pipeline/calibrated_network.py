@@ -74,7 +74,7 @@ class CalibratedNetwork:
             self._observer.log(NO_OTHER_INPUTS.format(measured=measured, used=used))
 
     def sensitivities(self, weights: Weights, on_fraction: OnFraction) -> dict[str, Any]:
-        """What is measured once for all points, as JSON: see ``Calibration.sensitivities``."""
+        """What is measured once for all points of a sparsity, as JSON: see ``Calibration.sensitivities``."""
         found = self._calibration.sensitivities(weights, on_fraction)
         return {name: fisher.to_json() for name, fisher in found.items()}
 

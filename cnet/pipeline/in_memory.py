@@ -31,7 +31,7 @@ class InMemorySteps(PointSteps[PrunedNetwork, Symbols]):
         """As ``PointSteps.quantize``."""
         context, quantizer, weights = self.context, request.quantizer, pruned.weights
         if isinstance(quantizer, Calibratable):
-            return self._calibrate(quantizer, pruned)
+            return self._calibrate(quantizer, pruned, request.sparsity)
         with context.phase("quantize", context.costs.quantize):
             vector = weights.vector()
             if context.network is not None:
@@ -43,12 +43,12 @@ class InMemorySteps(PointSteps[PrunedNetwork, Symbols]):
             context.log(log_warnings.about_clusters(symbols, request.clusters))
         return weights, symbols
 
-    def _calibrate(self, quantizer: Calibratable, pruned: PrunedNetwork) -> tuple[Weights, Symbols]:
+    def _calibrate(self, quantizer: Calibratable, pruned: PrunedNetwork, sparsity: float) -> tuple[Weights, Symbols]:
         """Labels by the calibration inputs, and the weights with corrected biases and running means."""
         context, weights = self.context, pruned.weights
         if context.calibrated is None:
             raise SpecError("quantize: it needs calibration inputs, and the job has none. Give calibrate.")
-        sensitivities = self.networks.sensitivities
+        sensitivities = self.networks.sensitivities(weights, sparsity)
         with context.phase("quantize"):
             keep = weights.vector() != 0
             told = context.meter.within(context.costs.quantize)

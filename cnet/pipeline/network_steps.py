@@ -159,18 +159,17 @@ class NetworkSteps:
         samples = None if context.network is None else context.network.choice_samples
         return SearchInputs(self.baseline, forecast, samples, context.costs.per_sparsity / context.costs.per_point)
 
-    @cached_property
-    def sensitivities(self) -> dict[str, Any]:
-        """What a calibration measures once for all points, on the weights before pruning, and recorded."""
-        context = self._context
-        record = context.folder.record("sensitivities")
+    def sensitivities(self, pruned: Weights, sparsity: float) -> dict[str, Any]:
+        """What a calibration measures on a pruned network once for all points of its sparsity, and recorded."""
+        context, name = self._context, f"sensitivities-{self.sparsities.index(sparsity):03d}"
+        record = context.folder.record(name)
         if record is None:
             if context.calibrated is None:
                 raise SpecError("calibrate: the job has no calibration inputs. Give calibrate.inputs.")
-            with context.phase("calibrate"):
+            with context.phase("calibrate", context.costs.calibrate):
                 told = context.meter.within(context.costs.calibrate)
-                record = context.calibrated.sensitivities(self.finetuned, told)
-            context.folder.set_record("sensitivities", record)
+                record = context.calibrated.sensitivities(pruned, told)
+            context.folder.set_record(name, record)
         return record
 
     def visit(self, sparsity: float) -> None:

@@ -17,7 +17,7 @@ from cnet.spec import JobSpec
 
 _TRAIN_IMAGE = 3.0
 _PRUNE, _QUANTIZE, _ENCODE = 10.0, 30.0, 50.0
-_FISHER, _LOCKSTEP = 4.0, 12.0  # of each calibration input: once for all points, and for each of them
+_FISHER, _LOCKSTEP = 4.0, 12.0  # of each calibration input: once for a sparsity, and for each point
 
 
 @dataclass(frozen=True)
@@ -77,12 +77,12 @@ class StepCosts:
     @property
     def per_sparsity(self) -> float:
         """Cost of one sparsity's weights."""
-        return self.gradual + self.prune + self.recover + self.evaluate
+        return self.gradual + self.prune + self.recover + self.evaluate + self.calibrate
 
     @property
     def before_points(self) -> float:
         """Cost of all steps before the first sparsity."""
-        return self.baseline + self.evaluate + self.finetune + self.calibrate
+        return self.baseline + self.evaluate + self.finetune
 
     def until(self, sparsities: int, points: int) -> float:
         """Cost of a run until so many sparsities and points are done."""

@@ -92,3 +92,16 @@ def test_a_channel_keeps_the_precision_that_its_weights_need() -> None:
     np.testing.assert_array_equal(limited.columns[16:], steps.columns[16:])
     assert (limited.columns[:16] < steps.columns[:16]).any()
     assert steps.limited(np.zeros((64, 64)), 0.0, limit) is steps
+
+
+def test_slices_count_by_the_weights_that_are_left_in_them() -> None:
+    """The noise is the mean over these weights, and a slice without any has the step of its tensor."""
+    columns, left = lognormal(64, 9), np.where(np.arange(64) < 16, 0.0, 50.0 * (1 + np.arange(64) % 7))
+    one = TensorFisher((np.ones(7),) * 2, (columns * (left > 0),) * 2, (np.full(7, left.sum() / 7), left))
+    steps = AxisSteps.of(one, int(left.sum()))
+
+    assert (steps.columns[:16] == 1).all()
+    assert steps.differ
+    mean = np.average(columns, weights=left)
+    np.testing.assert_allclose(steps.noise, np.average(columns * steps.columns**2, weights=left) / mean)
+    assert not AxisSteps.of(one, 24).differ

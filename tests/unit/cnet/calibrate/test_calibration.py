@@ -96,6 +96,20 @@ def test_pruned_weights_stay_zero(network: tuple[NetworkBuilder, Weights]) -> No
     assert not symbols.keep[::3].any()
 
 
+def test_a_pruned_network_diverges_as_much_as_was_asked_for(network: tuple[NetworkBuilder, Weights]) -> None:
+    """Its few weights share the divergence: that of the pruned weights, which have no errors, is not set apart."""
+    builder, weights = network
+    vector = weights.vector()
+    keep = np.abs(vector) > np.quantile(np.abs(vector), 0.8)
+    pruned, divergence = weights.with_vector(np.where(keep, vector, 0)), 1e-2
+    found, others = calibration(builder, digits(64)), calibration(builder, digits(128, first=600))
+
+    corrected, symbols = found.quantize(pruned, keep, Quantizing(divergence), found.sensitivities(pruned))
+
+    kl = others.compare(pruned, corrected.with_vector(symbols.vector()))["kl"]
+    assert divergence / 6 < kl < divergence * 6
+
+
 def test_samples_are_drawn_where_there_are_more(network: tuple[NetworkBuilder, Weights]) -> None:
     """The same ones each time."""
     builder, weights = network

@@ -68,3 +68,28 @@ def test_the_measurements_survive_json() -> None:
     again = TensorFisher.from_json(json.loads(json.dumps(found.to_json())))
 
     assert again.to_json() == found.to_json()
+
+
+def test_pruned_weights_do_not_count() -> None:
+    """The means are those of the other weights, also over an axis along which unlike numbers of them are left."""
+    torch.manual_seed(0)
+    module = Steps(1).eval()
+    keep = torch.ones(5, 4, dtype=torch.bool)
+    keep[0], keep[1:3, 1] = False, False
+    with torch.no_grad():
+        module.layer.weight.mul_(keep)
+    sample = (torch.randn(1, 4),)
+    task = TASKS.create("classification")
+
+    found = fisher_by_axis(module, {"w": module.layer.weight}, [[sample]], task, SilentObserver(), lambda _: None)["w"]
+
+    generator, squares = torch.Generator().manual_seed(0), torch.zeros(5, 4, dtype=torch.float64)
+    for _ in range(4):
+        loss = task.sampled_loss(module(*sample), generator)
+        squares += (torch.autograd.grad(loss, module.layer.weight)[0] ** 2).double() / 4
+    counted = squares * keep
+    assert found.mean == pytest.approx(float(squares[keep].mean()))
+    np.testing.assert_allclose(found.columns[0], counted.sum(0) / keep.sum(0))
+    np.testing.assert_allclose(found.rows[0], counted.sum(1) / keep.sum(1).clamp(min=1))
+    read = TensorFisher.from_json(json.loads(json.dumps(found.to_json())))
+    assert read.mean == found.mean

@@ -89,7 +89,7 @@ def test_another_quantizer_is_measured_too(tmp_path: Path) -> None:
 
 
 def test_a_stopped_calibration_goes_on_with_equal_bytes(tmp_path: Path) -> None:
-    """What was measured once is taken over."""
+    """What was measured on the first sparsity is taken over; the other one's is measured."""
     spec = {"prune": {"name": "magnitude", "sparsity": [0.0, 0.3]}}
     whole, interrupted = tmp_path / "whole", tmp_path / "interrupted"
     whole.mkdir()
@@ -101,11 +101,11 @@ def test_a_stopped_calibration_goes_on_with_equal_bytes(tmp_path: Path) -> None:
     resumed, observer = calibrated(interrupted, **spec)
 
     assert digests(resumed) == digests(undisturbed)
-    assert ("phase", "calibrate") not in observer.events
+    assert observer.events.count(("phase", "calibrate")) == 1
 
 
 def test_calibration_is_the_last_stage_after_fine_tuning(tmp_path: Path) -> None:
-    """The training inputs of the data set serve; accuracies are measured."""
+    """The training inputs of the data set serve; each pruned network is measured, once for all its points."""
     data = DATASETS.create("digits").load()
     rows = np.arange(160)
     small = Dataset(data.train.rows(rows[:120]), data.train.rows(rows[120:]))
@@ -116,17 +116,21 @@ def test_calibration_is_the_last_stage_after_fine_tuning(tmp_path: Path) -> None
             "calibrate": {"samples": 24},
             "training": {"epochs": 1},
             "method": {"name": "none"},
-            "prune": {"name": "magnitude", "sparsity": 0.5},
+            "prune": {"name": "magnitude", "sparsity": [0.5, 0.9]},
             "recover": {"epochs": 1, "centroid_epochs": 1},
         }
     )
+    observer = Recorder()
 
-    outcome = run(spec, Inputs(None, small, tmp_path, calibration=small), Recorder())
+    outcome = run(spec, Inputs(None, small, tmp_path, calibration=small), observer)
 
     point = outcome.points[0]
     assert point.quantizer == "calibrated"
     assert point.accuracy is not None
     assert point.sparsity >= 0.5
+    first, second = ((tmp_path / "records" / f"sensitivities-00{place}.json").read_text() for place in (0, 1))
+    assert first != second
+    assert observer.events.count(("phase", "calibrate")) == 2
 
 
 def test_the_weights_of_a_built_in_architecture_need_no_labels(tmp_path: Path) -> None:
