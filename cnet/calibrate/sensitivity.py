@@ -50,12 +50,12 @@ class TensorFisher:
 
     @property
     def kept_rows(self) -> Doubles | None:
-        """How many weights of each row count, as ``kept``."""
+        """How many weights each mean of ``rows`` is taken over; see ``kept``."""
         return None if self.kept is None else self.kept[0]
 
     @property
     def kept_columns(self) -> Doubles | None:
-        """How many weights of each column count, as ``kept``."""
+        """How many weights each mean of ``columns`` is taken over; see ``kept``."""
         return None if self.kept is None else self.kept[1]
 
     @property
@@ -101,7 +101,7 @@ def fisher_by_axis(
     """
     generator = torch.Generator().manual_seed(_SEED)
     trained = {name: weight for name, weight in weights.items() if weight.requires_grad}
-    kept = {name: _kept(weight) for name, weight in weights.items()}
+    left = {name: _left(weight) for name, weight in weights.items()}
     count, done = sum(map(len, halves)), 0
     found: list[dict[str, tuple[Doubles, Doubles]]] = []
     for half in halves:
@@ -112,41 +112,41 @@ def fisher_by_axis(
             if not outputs.isfinite().all():
                 raise not_finite_error()
             for name, squares in _drawn_squares(outputs, trained, task, generator):
+                if (mask := left[name]) is not None:
+                    squares.mul_(mask)
                 for total, means in zip(totals[name], _axis_means(squares), strict=True):
                     total += means / (_decisions(outputs) * len(half) * _DRAWS)
             done += 1
             on_fraction(done / count)
         found.append({name: (total[0], total[1]) for name, total in totals.items()})
-    return {name: _of_kept([half[name] for half in found], kept[name], weights[name].numel()) for name in weights}
+    return {name: _of_kept([half[name] for half in found], left[name], weights[name].numel()) for name in weights}
 
 
 def _drawn_squares(
     outputs: Tensor, trained: Mapping[str, Tensor], task: Task, generator: torch.Generator
 ) -> Iterator[tuple[str, Tensor]]:
-    """The squared gradients of each drawn label, by name, in the shape of the weights; 0 at pruned ones."""
-    left = {name: weight.detach() != 0 if weight.any() else True for name, weight in trained.items()}
+    """The squared gradients of each drawn label, by name, in the shape of the weights."""
     for draw in range(_DRAWS):
         loss = task.sampled_loss(outputs, generator)
         again = draw < _DRAWS - 1
         gradients = torch.autograd.grad(loss, list(trained.values()), retain_graph=again, allow_unused=True)
         for name, gradient in zip(trained, gradients, strict=True):
             if gradient is not None:  # a program may have weights that no output depends on
-                yield name, gradient.square() * left[name]
+                yield name, gradient.square()
 
 
-def _kept(weight: Tensor) -> tuple[Doubles, Doubles] | None:
-    """How many weights of each row and of each column are other than zero; None where all are, or none is."""
-    if int(weight.count_nonzero()) in (0, weight.numel()):
-        return None
-    rows, columns = _axis_means((weight != 0).double())
-    return np.rint(rows * (weight.numel() / len(rows))), np.rint(columns * (weight.numel() / len(columns)))
+def _left(weight: Tensor) -> Tensor | None:
+    """Which weights are other than zero, bool, in their shape; None where all are, or none is."""
+    left = weight.detach() != 0
+    return None if int(left.sum()) in (0, weight.numel()) else left
 
 
-def _of_kept(
-    halves: Sequence[tuple[Doubles, Doubles]], kept: tuple[Doubles, Doubles] | None, size: int
-) -> TensorFisher:
-    """The means over the kept weights, from those over all ``size`` weights; 0 for a slice of which none is kept."""
-    if kept is not None:
+def _of_kept(halves: Sequence[tuple[Doubles, Doubles]], left: Tensor | None, size: int) -> TensorFisher:
+    """The means over the weights that are left, from those over all ``size``; 0 for a slice of which none is left."""
+    kept = None
+    if left is not None:
+        rows, columns = _axis_means(left.double())
+        kept = np.rint(rows * (size / len(rows))), np.rint(columns * (size / len(columns)))
         shares = [np.maximum(count, 1) / (size / len(count)) for count in kept]
         halves = [(rows / shares[0], columns / shares[1]) for rows, columns in halves]
     return TensorFisher(tuple(rows for rows, _ in halves), tuple(columns for _, columns in halves), kept)
