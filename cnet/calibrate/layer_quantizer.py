@@ -163,8 +163,13 @@ class LayerQuantizer:
 
     def _fisher(self, name: str) -> float:
         """The mean Fisher information of a tensor, not less than a small part of the network's."""
-        overall = sum(self.sensitivities[other].mean * size for other, size in self._kept.items())
-        return max(self.sensitivities[name].mean, LEAST_FISHER * overall / max(sum(self._kept.values()), 1))
+        return max(self.sensitivities[name].mean, LEAST_FISHER * self._overall_fisher)
+
+    @cached_property
+    def _overall_fisher(self) -> float:
+        """The mean Fisher information of all weights that may be other than zero."""
+        total = sum(self.sensitivities[name].mean * size for name, size in self._kept.items())
+        return total / max(sum(self._kept.values()), 1)
 
     def _rms(self, name: str, weights: Tensor) -> float:
         """The root mean square of a tensor's weights without those that are pruned."""
