@@ -24,7 +24,7 @@ class InMemorySteps(PointSteps[PrunedNetwork, Symbols]):
     """The steps of a point with all weights in memory, where there is a data set with training and evaluation."""
 
     def prune(self, request: PointRequest, finetuned: Weights) -> PrunedNetwork:
-        """As ``PointSteps.prune``; once for all points of a sparsity."""
+        """As ``PointSteps.prune``; the result serves all points of a sparsity."""
         return self.networks.prune(finetuned, request.sparsity)
 
     def quantize(self, request: PointRequest, pruned: PrunedNetwork) -> tuple[Weights, Symbols]:
@@ -48,7 +48,7 @@ class InMemorySteps(PointSteps[PrunedNetwork, Symbols]):
         context, weights = self.context, pruned.weights
         if context.calibrated is None:
             raise SpecError("quantize: it needs calibration inputs, and the job has none. Give calibrate.")
-        sensitivities = self.networks.sensitivities(weights, sparsity)
+        sensitivities = self.networks.sensitivities(context.calibrated, weights, sparsity)
         with context.phase("quantize"):
             keep = weights.vector() != 0
             told = context.meter.within(context.costs.quantize)

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.equal_tensors import copy_mask, find_equal_tensors
-from cnet.errors import SpecError, TrainingError
+from cnet.errors import TrainingError
 from cnet.observer import check_stop
 from cnet.parts.capabilities import needs_curvature
 from cnet.pipeline import log_warnings
+from cnet.pipeline.calibrated_network import CalibratedNetwork
 from cnet.pipeline.context import RunContext
 from cnet.pipeline.network import Mask, OnFraction, TrainableNetwork, TrainingRun, evaluate
 from cnet.pipeline.point_metrics import Vector
@@ -159,16 +160,14 @@ class NetworkSteps:
         samples = None if context.network is None else context.network.choice_samples
         return SearchInputs(self.baseline, forecast, samples, context.costs.per_sparsity / context.costs.per_point)
 
-    def sensitivities(self, pruned: Weights, sparsity: float) -> dict[str, Any]:
+    def sensitivities(self, calibrated: CalibratedNetwork, pruned: Weights, sparsity: float) -> dict[str, Any]:
         """What a calibration measures on a pruned network once for all points of its sparsity, and recorded."""
         context, name = self._context, f"sensitivities-{self.sparsities.index(sparsity):03d}"
         record = context.folder.record(name)
         if record is None:
-            if context.calibrated is None:
-                raise SpecError("calibrate: the job has no calibration inputs. Give calibrate.inputs.")
             with context.phase("calibrate", context.costs.calibrate):
                 told = context.meter.within(context.costs.calibrate)
-                record = context.calibrated.sensitivities(pruned, told)
+                record = calibrated.sensitivities(pruned, told)
             context.folder.set_record(name, record)
         return record
 
@@ -181,7 +180,7 @@ class NetworkSteps:
             self._context.folder.drop_weights(_recovery(position - 1))
 
     def prune(self, finetuned: Weights, sparsity: float) -> PrunedNetwork:
-        """``finetuned`` at one of the visited sparsities: pruned, recovered, evaluated. The last one is held."""
+        """The network ``finetuned`` pruned to a visited sparsity, recovered and evaluated; the last one is kept."""
         if self._pruned is not None and self._pruned[0] == sparsity:
             return self._pruned[1]
         self._pruned = None  # before the next one is made: each is as large as the network
