@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,11 +57,15 @@ def submit(
         document = naming.added_to(replace(options, program=program).document(checkpoint, base))
         spec = with_uploads(client, document, checkpoint, weights_key, quiet=quiet)
         if not follow_it and not quiet:  # the log of the job has the same warnings
-            for warning in client.validate(spec).warnings:
-                note(f"warning: {_words(warning)}")
+            _print_warnings(client.validate(spec).warnings)
         job = client.submit(spec)
         if follow_it:
             raise typer.Exit(_follow(client, job, json=json, quiet=quiet))
+    _print_queued(job, json=json)
+
+
+def _print_queued(job: Job, *, json: bool) -> None:
+    """Print a job that was queued, and what to do next."""
     if json:
         emit_json(job)
     else:
@@ -80,6 +85,7 @@ def _follow(client: Client, job: Job, *, json: bool, quiet: bool) -> int:
     return exit_code(ended)
 
 
-def _words(warning: Any) -> str:
-    """A warning of the server: a sentence, or a sentence with a code."""
-    return str(warning["detail"]) if isinstance(warning, dict) else str(warning)
+def _print_warnings(warnings: Iterable[Any]) -> None:
+    """Print warnings of the server, each of which is a sentence, or a sentence with a code."""
+    for warning in warnings:
+        note(f"warning: {warning['detail'] if isinstance(warning, dict) else warning}")
