@@ -63,7 +63,7 @@ class AxisSteps:
         return bool(np.any(self.rows != 1) or np.any(self.columns != 1))
 
     def limited(self, weights: Doubles, step: float, limit: float) -> AxisSteps:
-        """The steps, none of which is larger than ``step`` and than ``limit`` root mean squares of its row or column.
+        """The steps, each at most the larger one of ``step`` and ``limit`` root mean squares of its row or column.
 
         A channel that has no effect on a few inputs may have one on others, and keeps some of its weights' precision.
 

@@ -213,7 +213,7 @@ def _tell_part(on_fraction: OnFraction, done: int, parts: int, fraction: float) 
 
 
 def coded_bits(symbols: Symbols, weights: Weights) -> int:
-    """Bits of the streams of the encoder ``compact``."""
+    """Number of bits that the encoder ``compact`` makes of the symbols."""
     shapes = [weights[name].shape for name in weights.compressible]
     streams, _ = ENCODERS.create("compact").encode(symbols, shapes)
     return 8 * sum(stream.nbytes for stream in streams.values())

@@ -100,7 +100,7 @@ def in_batches(split: DeviceSplit, size: int | None = None) -> tuple[Batch, ...]
 
 
 def in_alike_halves(split: DeviceSplit, outputs: Tensor) -> Samples:
-    """The inputs in two halves of groups that are alike, by what the network gives for them.
+    """The inputs divided into two halves that are alike and share few sources, as far as the outputs tell.
 
     Args:
         split: the inputs.

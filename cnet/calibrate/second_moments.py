@@ -30,7 +30,7 @@ _DAMPING = 1e-4  # what is added at least, so that there is an inverse
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Second moments over some samples.
+    """Second moments of a layer's inputs over some samples.
 
     Attributes:
         own: E[x x^T], float64, shape (groups, columns, columns).
@@ -117,7 +117,7 @@ class FeedbackFactors:
         return cls(torch.linalg.solve_triangular(reverse, identity, upper=True))
 
     def expected_error(self, own: Tensor) -> float:
-        """Layer error of rounding with these factors on inputs of other moments, up to the square of the step size."""
+        """Layer error of rounding with these factors on inputs of other moments, in squares of the step size."""
         spread = self.upper / torch.diagonal(self.upper, dim1=-2, dim2=-1)[..., None]
         return float(((spread @ own) * spread).sum())
 
@@ -157,7 +157,7 @@ def choose_shrinkage(halves: tuple[Moments, Moments]) -> float:
 
 
 def compensated(weights: Tensor, halves: tuple[Moments, Moments], shrinkage: float) -> Tensor:
-    """Weights that make up for what the layers before have changed, as far as this holds on samples not used for it.
+    """Weights corrected for the change of the inputs by the layers before, as far as other samples confirm it.
 
     Args:
         weights: float64, shape (groups, rows, columns).

@@ -16,7 +16,7 @@ VERSION_TABLE = "cnet_alembic_version"
 
 @cache
 def known_revisions() -> tuple[str, ...]:
-    """The revisions that this release knows, oldest first: ``0001`` of the file ``r0001_first_tables.py``."""
+    """The revisions that this release knows, oldest first; ``r0001_first_tables.py`` is revision ``0001``."""
     folder = Path(__file__).parent / "migrations" / "versions"
     return tuple(sorted(path.name[1:].partition("_")[0] for path in folder.glob("r*_*.py")))
 
