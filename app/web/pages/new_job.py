@@ -16,11 +16,11 @@ from app.api.dependencies import BackendDep
 from app.api.jobs import service
 from app.api.studies import service as studies
 from app.api.studies.grid import check_grid, count_points, grid_points
-from app.core.errors import BadRequestError, ServiceError
+from app.core.errors import ServiceError
 from app.web.job_form.field_names import named_fields
 from app.web.job_form.presets import PRESETS, preset_spec
 from app.web.job_form.reading import Form, chosen_parts, document_of, grid_of, placeholders
-from app.web.job_form.sections import UNLABELLED_INPUTS, Section, section, sections
+from app.web.job_form.sections import UNLABELLED_INPUTS, sections
 from app.web.job_form.snippets import snippets
 from app.web.page_route import PageRoute
 from app.web.rendering import render
@@ -67,24 +67,6 @@ async def settings(request: Request, backend: BackendDep, visitor: VisitorDep) -
     form = await _sent(request)
     values = await run_in_threadpool(_settings, form, _base(backend, visitor.principal, form))
     return render(request, "parts/job_settings.html", values=defaultdict(str, form), **values)
-
-
-@router.post("/settings/{key}")
-async def part_settings(request: Request, key: str, backend: BackendDep, visitor: VisitorDep) -> Response:
-    """The settings of one part, once another one is chosen."""
-    form = await _sent(request)
-    base = _base(backend, visitor.principal, form)
-    chosen = chosen_parts(form, base).get(key)
-    shown = await run_in_threadpool(_section, key, chosen)
-    filled = defaultdict(str, form)
-    return render(request, "parts/job_section.html", section=shown, values=filled, defaults=placeholders(base, [shown]))
-
-
-def _section(key: str, chosen: str | None) -> Section:
-    try:
-        return section(key, chosen)
-    except KeyError:
-        raise BadRequestError(f"section {key[:60]!r}: there is no such part of a job. Load the page again.") from None
 
 
 async def _sent(request: Request) -> dict[str, str]:
