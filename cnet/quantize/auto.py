@@ -20,7 +20,7 @@ from cnet.quantize.grid_labels import KeptWeights, TensorGrids, WeightsInMemory,
 from cnet.quantize.none import Unquantized
 from cnet.quantize.quantizer import QUANTIZERS, Codebook, FittedCodebook, QuantizationEstimate, Quantizer, ValueChunks
 from cnet.quantize.weights_alone.feedback_trellis import MAX_STEP
-from cnet.quantize.weights_alone.label_choice import FeedbackChooser
+from cnet.quantize.weights_alone.label_choice import FeedbackChooser, few_bits
 from cnet.quantize.weights_alone.step_sizes import NOISE_OF_STEP, step_sizes
 from cnet.quantize.weights_alone.tensor_scales import measure_scales
 from cnet.results.measures import entropy
@@ -45,7 +45,6 @@ DEPTHWISE_DB = 8.0
 
 _MEMORY = 3
 _GAIN_DB = 1.0  # by which the trellis' noise is lower than that of rounding to its steps
-_MANTISSA_BITS = 8  # of a stored unit
 
 
 @QUANTIZERS.register("auto")
@@ -186,5 +185,4 @@ def _has_depthwise(shapes: Sequence[tuple[int, ...]]) -> bool:
 def _stored_unit(unit: float, largest: float, dtype: np.dtype[np.floating]) -> np.floating:
     """The unit with few bits of mantissa, in whose multiples the largest weight can be written."""
     least = max(unit, largest / (2 * MAX_STEP - 2), float(np.finfo(dtype).smallest_subnormal))
-    mantissa, exponent = np.frexp(least)
-    return dtype.type(np.ldexp(np.ceil(mantissa * 2**_MANTISSA_BITS), int(exponent) - _MANTISSA_BITS))
+    return dtype.type(few_bits(least, math.ceil))

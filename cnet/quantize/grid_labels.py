@@ -63,7 +63,7 @@ class TensorGrids:
 
     Attributes:
         units: distance between the points of each tensor's grid, positive, of the type of the weights, shape
-            (tensors that have weights,).
+            (tensors that have weights,). They are final once all multiples have been read.
         multiples: of the unit, int16, for each weight in the order of w_net, part by part; 0 where not kept. To be
             read once.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,12 @@ a few would have to become larger to make up for the sum of all others."""
 HIGH_RATE = 4 * np.log(2) / 6
 """Fall of the squared error for a bit more at many bits a weight, on a grid of step 2."""
 
+STRETCH = 0.5
+"""Exponent of the ratio of a tensor's power to its product with its quantized weights, by which the latter are
+multiplied. With 1 they would have the weights' full share again, and more noise; with 0 outputs shrink layer by layer,
+since in coarse steps most weights become zero."""
+
+_MANTISSA_BITS = 8
 _LANES = 1024  # that are searched together: few enough for the processor's caches
 _QUICK_MEMORY = 2
 
@@ -48,11 +54,14 @@ class FeedbackChooser:
     ) -> Iterator[Shorts]:
         """The multiples of their tensor's unit that weights become, part by part in the order of w_net.
 
+        After the last part, the unit of each tensor is made larger by what choosing its labels took from its weights.
+
         Args:
             weights: to be quantized.
             scales: of the tensors, in the order of w_net, none of them empty.
-            units: half the distance between the points of each tensor's grid: shape (tensors,).
+            units: half the distance between the points of each tensor's grid: shape (tensors,); changed at the end.
         """
+        power, projection = np.zeros(len(scales)), np.zeros(len(scales))
         tensors = [(tensor, segment) for tensor, scale in enumerate(scales) for segment in segments_of([scale.shape])]
         ends = itertools.accumulate(segment.size for _, segment in tensors)
         places = (slice(end - segment.size, end) for end, (_, segment) in zip(ends, tensors, strict=True))
@@ -63,7 +72,12 @@ class FeedbackChooser:
             values[mask] = kept / units[tensor]
             scale = scales[tensor]
             feedback = len(scale.shape) > 1 and 2 * float(units[tensor]) <= COARSE * scale.rms
-            yield self.multiples(segment, values, keep, feedback=feedback)
+            chosen = self.multiples(segment, values, keep, feedback=feedback)
+            power[tensor] += np.sum(values * values, dtype=np.float64)
+            projection[tensor] += np.sum(values * chosen, dtype=np.float64)
+            yield chosen
+        for tensor in np.flatnonzero(projection > 0):
+            units[tensor] = few_bits(float(units[tensor]) * (power[tensor] / projection[tensor]) ** STRETCH)
 
     def multiples(self, segment: Segment, values: Singles, keep: Bools, *, feedback: bool = True) -> Shorts:
         """The multiples of the unit that the weights of one segment become: int16, shape (weights,), 0 where not kept.
@@ -121,6 +135,12 @@ class LabelBits:
     def none(cls, values: Singles) -> LabelBits:
         """The bits where they do not count: none, of as many labels; ``values`` as in ``of``."""
         return cls(np.zeros(len(values), np.int64), np.zeros((2, 1, _largest(values) + 1), np.float32))
+
+
+def few_bits(unit: float, rounded: Callable[[float], float] = np.rint) -> float:
+    """A unit with as many bits of mantissa as a bundle should hold; ``rounded`` gives the integer for a fraction."""
+    mantissa, exponent = np.frexp(unit)
+    return float(np.ldexp(rounded(float(mantissa) * 2**_MANTISSA_BITS), int(exponent) - _MANTISSA_BITS))
 
 
 def _largest(values: Singles) -> int:
