@@ -35,15 +35,16 @@ method and {s.recovery} of recovery with a fixed mask, and one epoch for the cen
 which have no penalty, spend all of them on the recovery; our recipes prune during them. Each network is encoded by
 `compact` in three ways: after k-means with trained centroids; after `ecsq` without further training; and after `ecsq`
 with trained centroids and errors weighted by curvature (*trained*, with biases and batch norm in 16 bits, as nncodec
-quantizes them). The best of the three counts. The strength of each method is the one of its own paper where the paper
+quantizes them). The network of one recipe of ours, the default, may also be encoded by steps that 1,024 training images
+calibrate (*calibrated*). The best counts. The strength of each method is the one of its own paper where the paper
 names one, without tuning (`benchmarks/paper/recipes.py`); the strengths of L1 and group lasso are defaults of this
 project, and ours were chosen on another data set, `digits`.
 
-**How far to trust tables 8 to 10.** For each method and sparsity, up to nine files compete by their accuracy on the
-test images, and ours are several recipes. Only ours prune gradually, so a part of their lead is due to the schedule
-and not to the penalty. Targeted Dropout spares the first and the last layer in training, but our pruning does not, so
-its rows are too low. With one seed, differences below 0.3 points are noise. A dash stands for a result that was not
-measured, or for a method without a file that qualifies.
+**How far to trust tables 8 to 10.** For each method and sparsity, up to nine files (twelve of the default) compete by
+their accuracy on the test images, and ours are several recipes. Only ours prune gradually, so a part of their lead is
+due to the schedule and not to the penalty. Targeted Dropout spares the first and the last layer in training, but our
+pruning does not, so its rows are too low. With one seed, differences below 0.3 points are noise. A dash stands for a
+result that was not measured, or for a method without a file that qualifies.
 """
 
 

@@ -41,6 +41,7 @@ class Coder:
         epochs: training of the centroids, for each point.
         points: number of points.
         label: name of the method where it differs from the recipe's.
+        calibrate: the calibration's settings, as JSON; None for none.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Coder:
     epochs: int = 0
     points: int = 1
     label: str = ""
+    calibrate: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,8 @@ class Recipe:
         recovers: whether a recovery follows a gradual pruning; the number of epochs is the same with and without.
         recover: more settings of the recovery.
         only: sparsities to try; empty: all.
-        coders: ``all``, ``kmeans``, or ``exact`` where the weights are on a grid already.
+        coders: ``all``; ``calibrated`` for all and those calibrated on training images; ``deep``; or ``exact`` where
+            the weights are on a grid already.
     """
 
     label: str
@@ -112,7 +115,7 @@ OURS: tuple[Recipe, ...] = (
         coders="exact",
     ),
     Recipe("OBD gradual", prune=_OBD, gradual=True),
-    Recipe("CNET gradual, the default", method=_default(), gradual=True),
+    Recipe("CNET gradual, the default", method=_default(), gradual=True, coders="calibrated"),
 )
 """The recipes of this project: pruning during training, learning from the original network, rate-aware training."""
 
@@ -122,6 +125,16 @@ _FLOAT16 = {"name": "compact", "other": "float16"}
 _TRAINED = tuple(
     Coder(f"trained-{step:g}", {"name": "ecsq", "step": step, "states": 1, "sensitivity": 0.5}, _FLOAT16, epochs=1)
     for step in (0.2, 0.3, 0.4)
+)
+_CALIBRATED = tuple(
+    Coder(
+        f"calibrated-{nats:g}",
+        {"name": "calibrated", "divergence": nats},
+        _FLOAT16,
+        epochs=1,
+        calibrate={"samples": 1024},
+    )
+    for nats in (0.01, 0.015, 0.02)
 )
 _EXACT = Coder("exact", {"name": "kmeans", "clusters": [4096]}, epochs=1)
 _DEEP = {"name": "kmeans", "scope": "layer", "clusters": [32, 16, 8]}
@@ -145,3 +158,5 @@ def coders(recipe: Recipe) -> Iterator[Coder]:
     yield _KMEANS
     yield from _ECSQ
     yield from _TRAINED
+    if recipe.coders == "calibrated":
+        yield from _CALIBRATED

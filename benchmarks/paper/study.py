@@ -165,6 +165,8 @@ class _Seed:
         for coder in coders(recipe):
             spec = self._spec(0, coder.quantize, coder.encode)  # the network is pruned already
             spec["recover"] = {"epochs": 0, "centroid_epochs": coder.epochs, **recipe.recover}
+            if coder.calibrate is not None:
+                spec["calibrate"] = coder.calibrate
             job = self._job(
                 f"code/{recipe.label}/{sparsity:g}/{coder.name}",
                 coder.label or recipe.label,

@@ -77,7 +77,8 @@ def work(setup: StudySetup, job: Job, record_result: RecordSink, *, keep: bool) 
     """
     began = time.perf_counter()
     weights = open_bundle(setup.bundle(job.start)).weights() if job.start else None
-    inputs = Inputs(weights, setup.source.dataset, setup.run(job))
+    dataset = setup.source.dataset
+    inputs = Inputs(weights, dataset, setup.run(job), calibration=dataset if "calibrate" in job.spec else None)
     outcome = run(JobSpec.parse(setup.document(job)), inputs, PointRecorder(job, record_result))
     seconds = time.perf_counter() - began
     baseline = outcome.baseline.to_json()
