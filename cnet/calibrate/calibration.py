@@ -224,7 +224,7 @@ def _corrected(weights: Weights, corrections: Mapping[str, Tensor]) -> Weights:
     names = {tensor.name for tensor in weights} - set(weights.compressible)
     return weights.with_arrays(
         {
-            name: dtypes.narrow(values.cpu().numpy(), weights[name].dtype)
+            name: dtypes.narrow(values.double().cpu().numpy(), weights[name].dtype)
             for name, values in corrections.items()
             if name in names
         }

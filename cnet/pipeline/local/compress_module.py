@@ -276,5 +276,8 @@ def _readings(name: str) -> tuple[Dataset, list[dict[str, Reading]]]:
 
 
 def _array(values: Any) -> np.ndarray[Any, Any]:
-    """An array of any shape from an array, a list or a tensor on any device."""
-    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    """An array of any shape from an array, a list or a tensor on any device; float32 of a tensor in bfloat16."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
+    return np.asarray(values)

@@ -32,7 +32,7 @@ def fitting_examples(
     failures: dict[str, str] = {}
     first = Dataset(dataset.train.rows(np.arange(min(_SAMPLES, len(dataset.train)))), dataset.test)
     for each in readings:
-        examples = example_inputs_of(dataset_read(first, each))
+        examples = tuple(_in_type_of(module, one) for one in example_inputs_of(dataset_read(first, each)))
         failure = _failure(module, examples)
         if failure is None:
             return examples
@@ -53,6 +53,12 @@ def example_inputs_of(dataset: Dataset, count: int = _SAMPLES) -> tuple[Tensor, 
         tensor = tensor.float() / 255 if tensor.dtype == torch.uint8 else tensor
         found.append(tensor.float() if tensor.is_floating_point() else tensor.long())
     return tuple(found)
+
+
+def _in_type_of(module: nn.Module, example: Tensor) -> Tensor:
+    """An example in the element type of the module's first floating-point parameter, such as bfloat16; ids as int64."""
+    floating = (one.dtype for one in module.parameters() if one.is_floating_point())
+    return example.to(next(floating, example.dtype)) if example.is_floating_point() else example
 
 
 def _failure(module: nn.Module, examples: Sequence[Tensor]) -> str | None:

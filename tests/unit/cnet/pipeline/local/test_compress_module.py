@@ -93,6 +93,21 @@ def test_unlabelled_inputs_calibrate(tmp_path: Path, place: str) -> None:
     assert "agreement" in repr(result)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_modules_of_other_precisions_are_compressed(dtype: torch.dtype) -> None:
+    """With inputs of their own type; they keep it, and the noise is that of the weights."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(12, 32), nn.ReLU(), nn.Linear(32, 5)).to(dtype)
+    inputs = torch.randn(40, 12, dtype=dtype)
+    expected = module(inputs[:32])
+
+    result = cnet.compress(module, inputs=inputs, spec={"quantize": {"name": "calibrated", "divergence": 1e-3}})
+
+    assert {tensor.dtype for tensor in module.parameters()} == {dtype}
+    assert 0 < result.point["kl"] < 0.01
+    assert (module(inputs[:32]) - expected).square().mean() < 0.1 * expected.square().mean()
+
+
 def test_one_array_is_no_labelled_data() -> None:
     """The message names both ways to give it; both at once are refused."""
     x = np.zeros((9, 1, 8, 8), np.float32)

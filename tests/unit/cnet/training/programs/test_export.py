@@ -126,6 +126,18 @@ def test_the_archive_holds_no_source_files_and_no_example_inputs(tmp_path: Path)
     assert torch.export.load(str(tmp_path / "net.pt2")).module()(*example).shape == (3,)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_modules_in_16_bits_are_exported(dtype: torch.dtype, tmp_path: Path) -> None:
+    """PyTorch runs a transformer by another path than the program does, which rounds differently."""
+    torch.manual_seed(0)
+    layers = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), nn.Linear(32, 200)
+    module = nn.Sequential(*layers).to(dtype)
+
+    report = export_program(module, torch.randn(4, 12, 32, dtype=dtype), tmp_path / "net.pt2")
+
+    assert {row.dtype for row in report.program.tensors} == {str(dtype).removeprefix("torch.")}
+
+
 def test_arguments_by_name_are_exported(tmp_path: Path) -> None:
     """In the order of the call."""
     one, other = CASES["regression on two inputs"].inputs(3)
