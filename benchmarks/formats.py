@@ -27,6 +27,7 @@ from cnet.bundle.unpack import unpack
 from cnet.formats import Checkpoint, read_checkpoint, write_checkpoint
 from cnet.pipeline.local.compress_file import compress_file
 from cnet.spec import JobSpec
+from cnet.weights import Weights
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "formats.md"
@@ -135,7 +136,7 @@ ROWS = (
 
 @dataclass(frozen=True)
 class Measurement:
-    """Measures formats in a folder. Files of equal tensors, whatever else they hold, are compressed once."""
+    """Measures formats in a folder. Files of equal tensors, in whatever order, are compressed once."""
 
     folder: Path
     bundles: dict[str, Path] = field(default_factory=dict)
@@ -160,7 +161,8 @@ class Measurement:
 
     def _bundle(self, checkpoint: Checkpoint) -> Path:
         """The bundle of a checkpoint, compressed without loss."""
-        key = checkpoint.weights.digest()
+        tensors = sorted(checkpoint.weights, key=lambda tensor: tensor.name)  # a safetensors file has its own order
+        key = Weights.select(tensors, tied=checkpoint.weights.tied).digest()
         if key not in self.bundles:
             path = self.folder / f"{len(self.bundles)}.cnet.npz"
             document = {"checkpoint": "c", "prune": {"name": "magnitude", "sparsity": 0}, "quantize": {"name": "none"}}
