@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -115,6 +117,12 @@ def children_of(pid: int) -> list[int]:
     return sorted(found)
 
 
+def has_pending(pid: int, number: signal.Signals) -> bool:
+    """Whether a signal was sent to a process that has not received it, because it is stopped."""
+    (pending,) = re.findall(r"ShdPnd:\s+(\w+)", Path(f"/proc/{pid}/status").read_text())
+    return bool(int(pending, 16) >> number - 1 & 1)
+
+
 def kill_now(pid: int) -> None:
     """SIGKILL to one process."""
     os.kill(pid, signal.SIGKILL)
@@ -197,6 +205,24 @@ class Service:
             return any(row["phase"] == phase and row["epoch"] >= epoch for row in metrics)
 
         until(reached, what=f"epoch {epoch} of {job_id}")
+
+    def runner(self, job_id: str) -> int:
+        """The id of the process that runs a job, as soon as there is one."""
+        return until(lambda: runners_of(job_id), what=f"a runner of {job_id}\n{self.worker_log()}")[0]
+
+    def stopped_without_a_lock(self, *processes: int) -> bool:
+        """Stop processes, unless one of them seems to hold the lock of the SQLite file, for which others would wait."""
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        with contextlib.closing(sqlite3.connect(str(self.database.engine.url.database), timeout=1)) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                for process in processes:
+                    os.kill(process, signal.SIGCONT)
+                return False
+            connection.rollback()
+        return True
 
     def bundles(self, job_id: str) -> list[str]:
         """Digests of the job's bundles."""

@@ -24,21 +24,18 @@ TRAINING: dict[str, Any] = {
 LONG: dict[str, Any] = {**TRAINING, "training": {"epochs": 100_000}}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def running() -> Iterator[Service]:
-    """A service whose broker and one worker run."""
+    """A service whose broker and one worker run. Each test leaves them running, without a job."""
     with service(lease_seconds=4.0) as made:
         made.start_valkey()
         made.start_worker()
         yield made
 
 
-@pytest.fixture(scope="session")
-def undisturbed() -> list[str]:
+@pytest.fixture(scope="module")
+def undisturbed(running: Service) -> list[str]:
     """Digests of the bundles of ``TRAINING`` where nothing goes wrong."""
-    with service() as made:
-        made.start_valkey()
-        made.start_worker()
-        job = made.submit(TRAINING)
-        assert made.ended(job.id).status == "succeeded", made.log_of(job.id)
-        return made.bundles(job.id)
+    job = running.submit(TRAINING)
+    assert running.ended(job.id).status == "succeeded", running.log_of(job.id)
+    return running.bundles(job.id)

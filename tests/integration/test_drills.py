@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
-import sqlite3
 import time
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,25 +16,6 @@ from tests.integration.conftest import LONG, TRAINING
 from tests.integration.small_job import submit_weights
 from tests.postgres import Cluster
 from tests.processes import Service, children_of, kill_now, processes_with, runners_of, service, until
-
-
-def _the_runner(running: Service, job_id: str) -> int:
-    return until(lambda: runners_of(job_id), what=f"a runner of {job_id}\n{running.worker_log()}")[0]
-
-
-def _stopped_without_a_lock(running: Service, *processes: int) -> bool:
-    """Stop processes, unless one of them seems to hold the lock of the SQLite file, for which all others would wait."""
-    for process in processes:
-        os.kill(process, signal.SIGSTOP)
-    with closing(sqlite3.connect(str(running.database.engine.url.database), timeout=1)) as connection:
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            for process in processes:
-                os.kill(process, signal.SIGCONT)
-            return False
-        connection.rollback()
-    return True
 
 
 def _resumed_epochs(log: str) -> list[int]:
@@ -67,7 +46,7 @@ def test_a_job_survives_a_kill_of_its_runner(running: Service, undisturbed: list
     """It soon resumes from the saved state, and gives the same bundle."""
     job = running.submit(TRAINING)
     running.in_epoch(job.id, 4)
-    kill_now(_the_runner(running, job.id))
+    kill_now(running.runner(job.id))
     ended = running.ended(job.id)
     assert (ended.status, ended.attempt) == ("succeeded", 2)
     log = running.log_of(job.id)
@@ -84,7 +63,7 @@ def test_a_job_survives_a_kill_of_its_worker(undisturbed: list[str]) -> None:
         worker = running.start_worker()
         job = running.submit(TRAINING)
         running.in_epoch(job.id, 4)
-        left = [*children_of(worker.pid), _the_runner(running, job.id)]
+        left = [*children_of(worker.pid), running.runner(job.id)]
         worker.kill()
         until(lambda: not [pid for pid in left if Path(f"/proc/{pid}/stat").exists()], 10, "the end of its processes")
         running.start_worker()
@@ -98,7 +77,7 @@ def test_a_job_survives_a_kill_of_a_pool_process(running: Service, tmp_path: Pat
     """The runner dies with it, the lease runs out, and the worker's next pool process takes the job up."""
     job = running.submit(LONG)
     running.in_epoch(job.id, 1)
-    runner = _the_runner(running, job.id)
+    runner = running.runner(job.id)
     parent = int(Path(f"/proc/{runner}/stat").read_text().rpartition(")")[2].split()[1])
     kill_now(parent)
     until(lambda: runner not in runners_of(job.id), 10, "the runner's end")
@@ -157,8 +136,8 @@ def test_a_runner_that_does_not_react_is_killed(running: Service) -> None:
     """A runner that ignores the signal is killed after the grace period."""
     job = running.submit(LONG)
     running.in_epoch(job.id, 1)
-    runner = _the_runner(running, job.id)
-    until(lambda: _stopped_without_a_lock(running, runner), what="a moment without a transaction")
+    runner = running.runner(job.id)
+    until(lambda: running.stopped_without_a_lock(runner), what="a moment without a transaction")
     running.lifecycle.request_cancel(job.id)
     assert running.ended(job.id, seconds=10).status == "cancelled"
     assert processes_with(job.id) == []
@@ -176,7 +155,7 @@ def test_a_job_that_reaches_its_time_limit_ends(running: Service) -> None:
 def test_a_job_that_kills_its_runner_twice_fails_and_blocks_nobody(running: Service, tmp_path: Path) -> None:
     """It fails after two kills without progress, and the next job runs."""
     job = running.submit(LONG)
-    first = _the_runner(running, job.id)
+    first = running.runner(job.id)
     kill_now(first)
     second = until(lambda: [pid for pid in runners_of(job.id) if pid != first], what="the second runner")[0]
     kill_now(second)
@@ -214,9 +193,9 @@ def test_a_supervisor_that_wakes_up_too_late_changes_nothing(undisturbed: list[s
         running.start_worker()
         job = running.submit(TRAINING)
         running.in_epoch(job.id, 2)
-        first = _the_runner(running, job.id)
+        first = running.runner(job.id)
         supervisor = int(Path(f"/proc/{first}/stat").read_text().rpartition(")")[2].split()[1])
-        until(lambda: _stopped_without_a_lock(running, supervisor, first), what="a moment without a transaction")
+        until(lambda: running.stopped_without_a_lock(supervisor, first), what="a moment without a transaction")
         running.start_worker("worker-2")
         until(lambda: running.job(job.id).attempt == 2, 30, "another attempt")
         os.kill(first, signal.SIGCONT)
