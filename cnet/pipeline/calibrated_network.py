@@ -37,6 +37,7 @@ class CalibratedNetwork:
 
     Raises:
         TrainingError: (``torch_missing``) PyTorch is not installed.
+        SpecError: the task cannot compare outputs such as those of the program.
     """
 
     def __init__(self, spec: JobSpec, inputs: Dataset, program: StoredProgram | None, observer: Observer) -> None:
@@ -52,6 +53,8 @@ class CalibratedNetwork:
         device = training.device if training else "auto"
         builder = builder_of(spec.architecture, inputs, program, device)
         task = spec.program.task if spec.program else TASKS.create(DEFAULT_TASK)
+        if spec.program:  # a built-in architecture has the classes of its checkpoint
+            task.check_comparable(builder.output_shape)
         common: dict[str, Any] = {"preprocess": spec.preprocess, "device": device}
         self._calibration: Calibration = Calibration(builder, task, inputs.train, spec.calibrate, observer, **common)
         self._comparison: OutputComparison | None = None

@@ -34,7 +34,8 @@ class ProgramNetwork(ProgramModule):
             inputs: one tensor of shape (batch, ...) for each input of the program.
 
         Raises:
-            ProgramError: (``program_shape``) the inputs are not those that the program takes.
+            ProgramError: (``program_shape``) the inputs are not those that the program takes, or the first axis of the
+                output does not count the samples.
         """
         count, (least, most) = len(inputs[0]), self.batch_sizes
         if self.training or (count >= least and (most is None or count <= most)):
@@ -45,7 +46,15 @@ class ProgramNetwork(ProgramModule):
 
     def _chosen(self, *inputs: Tensor) -> Tensor:
         outputs = super().forward(*inputs)
-        return outputs if isinstance(outputs, Tensor) else outputs[self.output]
+        chosen = outputs if isinstance(outputs, Tensor) else outputs[self.output]
+        if not chosen.dim() or len(chosen) != len(inputs[0]):
+            raise ProgramError(
+                f"program: its output {self.program.outputs[self.output].name!r} has the shape {tuple(chosen.shape)} "
+                f"for {len(inputs[0])} samples. Export a module whose output has the samples along its first axis, or "
+                "choose another architecture.output.",
+                code="program_shape",
+            )
+        return chosen
 
 
 def _filled(values: Tensor, size: int) -> Tensor:

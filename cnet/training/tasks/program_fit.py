@@ -67,11 +67,11 @@ def check_calibration(program: ProgramManifest, choice: ProgramArchitecture, inp
     Raises:
         ProgramError: the program cannot be run on batches.
         DatasetError: (``wrong_input_shape``, ``ids_out_of_range``) it does not take the inputs; both are stated.
-        SpecError: the output that the job names does not exist, or the job has to name one.
+        SpecError: the output that the job names does not exist, or the job has to name one; the task cannot compare it.
     """
     _check_trainable(program)
     _check_inputs(program, inputs)
-    chosen_output(program, choice)
+    choice.task.check_comparable(chosen_output(program, choice).shape)
 
 
 def _check_trainable(program: ProgramManifest) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from cnet.errors import DatasetError
+from cnet.errors import DatasetError, SpecError
 from cnet.parts.registry import Part, Registry
 from cnet.training.tasks.targets import Targets
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+_CLASS_AXES = 2  # samples and classes: no output of logits has fewer
 _MAP_AXES = 4  # from so many axes on, an output is a map of logits
 
 OutputShape = tuple[int | str | None, ...]
@@ -68,6 +69,21 @@ class Task(Part):
         Raises:
             DatasetError: they cannot; both are stated.
         """
+
+    def check_comparable(self, output: OutputShape) -> None:
+        """Check that outputs of this shape can be compared with those of another network by this task.
+
+        Classes are compared by their probabilities, and that of a single class is always 1, whatever the weights are.
+
+        Raises:
+            SpecError: a task of classes has no output of two classes or more.
+        """
+        if self.compares_classes and (len(output) < _CLASS_AXES or class_count(output) in (0, 1)):
+            raise SpecError(
+                f"architecture.task: the network's output has the shape {shown(output)}, and the task "
+                f"{self.name} compares logits of two classes or more, along the last axis or, of a map, the second "
+                "one. Take the task regression, or choose another architecture.output."
+            )
 
     @abstractmethod
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:

@@ -108,6 +108,17 @@ def test_modules_of_other_precisions_are_compressed(dtype: torch.dtype) -> None:
     assert (module(inputs[:32]) - expected).square().mean() < 0.1 * expected.square().mean()
 
 
+def test_a_network_of_one_number_is_not_calibrated_as_a_classifier() -> None:
+    """A divergence of 0 would be reported whatever is left of it; the task regression takes it."""
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(12, 32), nn.Tanh(), nn.Linear(32, 1))
+    inputs = torch.randn(40, 12)
+    with pytest.raises(SpecError, match=r"shape \(any, 1\).*Take the task regression"):
+        cnet.compress(module, inputs=inputs)
+
+    assert cnet.compress(module, inputs=inputs, task="regression").point["kl"] is None
+
+
 def test_one_array_is_no_labelled_data() -> None:
     """The message names both ways to give it; both at once are refused."""
     x = np.zeros((9, 1, 8, 8), np.float32)

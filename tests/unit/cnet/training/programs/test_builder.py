@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from cnet.errors import ArchitectureMismatchError, ProgramError
 from cnet.methods import METHODS
@@ -98,6 +99,31 @@ def test_a_fixed_batch_takes_any_number_of_samples_in_evaluation(count: int) -> 
     padded = torch.cat([images, images[-1:].expand(3, -1, -1, -1)])
     expected = torch.cat([module(padded[start : start + 3]) for start in range(0, count, 3)])[:count]
     assert torch.allclose(outputs, expected)
+
+
+class Steps(nn.Module):
+    """A network whose output has one row for each step of all samples."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+
+    def forward(self, values: torch.Tensor) -> torch.Tensor:
+        """Logits, shape (n * steps, 3), of values of shape (n, steps, 4)."""
+        logits: torch.Tensor = self.layer(values)
+        return logits.reshape(-1, 3)
+
+
+def test_an_output_that_does_not_count_samples_is_refused(tmp_path: Path) -> None:
+    """The message names the output and both numbers, and says what to export."""
+    export_program(Steps(), torch.randn(4, 5, 4), tmp_path / "net.pt2")
+    archive = read_program(tmp_path / "net.pt2")
+    module = ProgramBuilder(StoredProgram(archive.program, archive.weights), 0).build()
+
+    with pytest.raises(ProgramError, match=r"shape \(30, 3\) for 6 samples. Export a module") as caught:
+        module(torch.randn(6, 5, 4))
+
+    assert caught.value.code == "program_shape"
 
 
 def test_a_batch_of_one_is_refused() -> None:

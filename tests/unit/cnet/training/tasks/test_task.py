@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 from cnet.data import Dataset
-from cnet.errors import DatasetError
+from cnet.errors import DatasetError, SpecError
 from cnet.training.tasks import TASKS
 from cnet.training.tasks.ctc import Ctc, edit_distance
 from cnet.training.tasks.targets import Targets
@@ -44,6 +44,16 @@ def test_classification_of_samples_and_of_steps() -> None:
     assert task.loss(logits.reshape(2, 2, 7), labels.reshape(2, 2)).item() == pytest.approx(found["loss"])
     assert (steps["correct"].item(), steps["loss"].item()) == (1.0, pytest.approx(2 * found["loss"]))
     assert task.training_total(logits, labels).item() == 2
+
+
+@pytest.mark.parametrize("output", [(), ("n",), ("n", 1), ("n", 1, 16, 16)])
+def test_outputs_of_one_class_are_not_compared_as_classes(output: tuple[int | str, ...]) -> None:
+    """Their divergence would be 0, however the network is changed; numbers are compared by the task regression."""
+    for name in ("classification", "distill"):
+        with pytest.raises(SpecError, match=r"two classes or more.* Take the task regression"):
+            TASKS.create(name).check_comparable(output)
+    TASKS.create("regression").check_comparable(output)
+    TASKS.create("classification").check_comparable(("n", 2))
 
 
 def test_regression_counts_squares_and_absolutes() -> None:
