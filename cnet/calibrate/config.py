@@ -29,7 +29,8 @@ def few_samples(count: int) -> str | None:
     """The warning about a calibration with so many inputs; None where they are enough."""
     if count >= FEW_SAMPLES:
         return None
+    few = "one sample is" if count == 1 else f"{count} samples are"
     return (
-        f"calibrate.inputs: {count} samples are few, and what is found on them may not hold for others. Give "
-        f"{FEW_SAMPLES} or more, from different sources."
+        f"calibrate.inputs: {few} few to calibrate on, and what is found on them may not hold for others. Give "
+        f"{FEW_SAMPLES} or more, from different sources, beside those that are set apart to measure on."
     )

@@ -34,6 +34,9 @@ RUINED_ERROR = 4.0
 RUINED_AGREEMENT = 75.0
 """The same for the inputs in percent for which a network predicts what the original does, where no score is known."""
 
+FEW_INPUTS = 20
+"""Fewer inputs than these say little of others: where all keep their prediction, one in seven may still change it."""
+
 RUINING_SPARSITY = 0.5
 """Largest sparsity that networks usually survive without training."""
 
@@ -53,8 +56,8 @@ class ResultWarning:
     """What the user of a point should know.
 
     Attributes:
-        code: ``accuracy_unknown``, ``likely_ruined``, ``layer_ruined``, ``one_class``, ``baseline_at_chance``,
-            ``validation_seen`` or ``small_validation``.
+        code: ``accuracy_unknown``, ``likely_ruined``, ``layer_ruined``, ``few_inputs``, ``one_class``,
+            ``baseline_at_chance``, ``validation_seen`` or ``small_validation``.
         detail: what is wrong, and what to do.
         tensor: the name of the tensor that it is about; None for the whole network.
     """
@@ -75,7 +78,10 @@ def warnings_about(point: Point, baseline: BaselineResult) -> tuple[ResultWarnin
     if point.quality is None and point.agreement is None:
         return tuple(_without_measurement(point, point.snr_db))
     lost = _measured_ruin(point, baseline)
-    return () if lost is None else (ResultWarning(RUINED_CODE, lost),)
+    found = [] if lost is None else [ResultWarning(RUINED_CODE, lost)]
+    if point.compared_inputs is not None and point.compared_inputs < FEW_INPUTS:
+        found.append(ResultWarning("few_inputs", _few_inputs(point.compared_inputs)))
+    return tuple(found)
 
 
 def _measured_ruin(point: Point, baseline: BaselineResult) -> str | None:
@@ -92,6 +98,15 @@ def _measured_ruin(point: Point, baseline: BaselineResult) -> str | None:
     return (
         f"{name}: it was {abs(before):.6g} before compression and is {abs(after):.6g} now, on the "
         f"{choice_split(point)} split. {_TRAINED_REMEDY}"
+    )
+
+
+def _few_inputs(count: int) -> str:
+    """The text of the warning about outputs that were compared on so many inputs."""
+    measured = "one input alone" if count == 1 else f"{count} inputs alone"
+    return (
+        f"kl and agreement were measured on {measured}, which say little of others. Give {5 * FEW_INPUTS} calibration "
+        f"inputs or more, of which one in five is set apart to measure on, or {FEW_INPUTS} or more as x_test."
     )
 
 

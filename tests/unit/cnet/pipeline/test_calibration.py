@@ -52,7 +52,7 @@ def texts(observer: Recorder) -> str:
 
 
 def test_outputs_are_compared_on_inputs_set_apart(tmp_path: Path) -> None:
-    """Every point has divergence and agreement, no accuracy, and no warning that nothing was measured."""
+    """Every point has divergence and agreement, no accuracy, and no warning but that ten inputs are few."""
     outcome, observer = calibrated(tmp_path, quantize={"name": "calibrated", "divergence": 1e-7})
 
     point = outcome.points[0]
@@ -63,7 +63,7 @@ def test_outputs_are_compared_on_inputs_set_apart(tmp_path: Path) -> None:
     assert point.accuracy is None
     assert point.metric is None
     assert point.quantizer == "calibrated"
-    assert point.warnings == ()
+    assert [each.code for each in point.warnings] == ["few_inputs"]
     assert "10 inputs that were set apart from the 24" in texts(observer)
 
 

@@ -47,6 +47,19 @@ def test_each_warning_has_its_code_and_tensor(point: Point, codes: list[tuple[st
     assert all(warning.detail.endswith(".") for warning in point.warnings)
 
 
+@pytest.mark.parametrize(
+    ("inputs", "told"), [(1, "one input alone"), (19, "19 inputs alone"), (20, None), (None, None)]
+)
+def test_outputs_compared_on_few_inputs_are_warned_about(inputs: int | None, told: str | None) -> None:
+    """An agreement of 100 % on one input is no measurement; where a data set measures there is no such number."""
+    point = replace(point_with(20.0, agreement=100.0), compared_inputs=inputs)
+
+    found = [each.detail for each in warnings_about(point, a_baseline()) if each.code == "few_inputs"]
+
+    assert len(found) == (told is not None)
+    assert all(f"measured on {told}" in detail and "Give 100 calibration inputs" in detail for detail in found)
+
+
 @pytest.mark.parametrize(("after", "ruined"), [(0.03, False), (0.05, True)])
 def test_an_error_that_has_become_four_times_as_large_is_told(after: float, *, ruined: bool) -> None:
     """Where lower is better."""
