@@ -25,7 +25,7 @@ def checked_split(split: Split, names: str) -> Split:
     lengths = [len(values) for values in split.arrays()]
     if len(set(lengths)) > 1:
         raise DatasetError(
-            f"arrays {names}: they have {', '.join(map(str, lengths))} samples. Save one target for each input.",
+            f"arrays {names}: they have {', '.join(map(str, lengths))} samples. Give all the same number.",
             code="length_mismatch",
         )
     if lengths[0] == 0:

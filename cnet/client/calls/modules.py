@@ -13,7 +13,8 @@ from cnet.client.calls.jobs import JobCalls
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from cnet.pipeline.local.compress_module import Arrays, CompressedModule, Data, ExportedJob
+    from cnet.pipeline.local.compress_module import CompressedModule, ExportedJob
+    from cnet.pipeline.local.data_files import Arrays, Data
 
 
 class ModuleCalls(FileCalls, JobCalls):

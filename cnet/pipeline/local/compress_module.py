@@ -12,8 +12,6 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from cnet.bundle.loading import load_into
 from cnet.data import DATASETS, Dataset
 from cnet.data.dataset_facts import DatasetFacts
@@ -24,6 +22,7 @@ from cnet.files import can_hold_a_file
 from cnet.models.programs import ProgramManifest, read_program
 from cnet.pipeline.inputs import RunObserver
 from cnet.pipeline.local.compress_file import compress_file, load_dataset
+from cnet.pipeline.local.data_files import Arrays, Data, dataset_file, inputs_file
 from cnet.results.damage import RUINED_CODE
 from cnet.results.report import metrics
 from cnet.spec import JobSpec
@@ -32,12 +31,6 @@ from cnet.training.tasks.program_fit import check_dataset
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-
-Arrays = str | Path | Mapping[str, Any] | Any
-"""Unlabelled inputs: the path of a file, arrays by the names of the inputs, or one array."""
-
-Data = str | Path | Mapping[str, Any] | tuple[Any, Any]
-"""A data set: a built-in name, the path of a file, arrays by the names of an npz file, or inputs and targets."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +117,7 @@ def compress(  # noqa: PLR0913 - the module, its data, and options that most cal
             (``{"x_train": ..., ...}``, also ``x_validation`` and ``y_validation``), or inputs and targets, arrays or
             tensors of shape (n, ...). None: the weights are compressed without any data.
         inputs: unlabelled inputs to calibrate with in place of ``data``, nothing is trained then: an array or tensor of
-            shape (n, ...), arrays by the names of the inputs, or the path of a file.
+            shape (n, ...), arrays by the names of forward's arguments, or the path of a file.
         spec: the other fields of a job specification, such as ``{"prune": {"name": "magnitude", "sparsity": 0.9}}``.
         task: what the module learns: ``classification``, ``regression``, ``distill`` or ``ctc``; or an object with its
             name and parameters, ``{"name": "ctc", "blank": 96}``.
@@ -179,8 +172,8 @@ def exported_job(  # noqa: PLR0913 - as ``compress``
         raise SpecError(f"spec: it names {', '.join(taken)}, which the arguments give. Leave that out of the spec.")
     with tempfile.TemporaryDirectory(prefix="cnet-") as name:
         folder = Path(name)
-        dataset = _dataset_file(data, folder / "data.npz") if data is not None else None
-        calibrating = _inputs_file(inputs, folder / "inputs.npz") if inputs is not None else None
+        dataset = dataset_file(data, folder / "data.npz") if data is not None else None
+        calibrating = inputs_file(inputs, module, folder / "inputs.npz") if inputs is not None else None
         if example_inputs is None:
             named = dataset or calibrating
             if named is None:
@@ -237,28 +230,6 @@ def _check_module(module: object) -> None:
         )
 
 
-def _dataset_file(data: Data, path: Path) -> str:
-    """The name or path of a data set; arrays are written to ``path``."""
-    if isinstance(data, str | Path):
-        return str(data)
-    if not isinstance(data, tuple | Mapping):
-        raise SpecError("data: they are one array, without targets. Give (x, y), or unlabelled inputs as `inputs`.")
-    return _written(dict(zip(("x", "y"), data, strict=True)) if isinstance(data, tuple) else dict(data), path)
-
-
-def _inputs_file(inputs: Arrays, path: Path) -> str:
-    """The name or path of unlabelled inputs; arrays are written to ``path``."""
-    if isinstance(inputs, str | Path):
-        return str(inputs)
-    return _written(dict(inputs) if isinstance(inputs, Mapping) else {"x": inputs}, path)
-
-
-def _written(arrays: Mapping[str, Any], path: Path) -> str:
-    """The path of an npz file, to which arrays are written."""
-    np.savez(path, **{name: _array(values) for name, values in arrays.items()})  # type: ignore[arg-type] # names are any
-    return str(path)
-
-
 def _readings(name: str) -> tuple[Dataset, list[dict[str, Reading]]]:
     """A data set, and the readings of its inputs to try on a module: first the axes that the arrays of npz files have.
 
@@ -273,11 +244,3 @@ def _readings(name: str) -> tuple[Dataset, list[dict[str, Reading]]]:
     choices = [possible_readings(shape) for shape in dataset.input_shapes.values()]
     ordered = [sorted(each, key=lambda reading: reading is not first) for each in choices]
     return dataset, [dict(zip(dataset.input_shapes, each, strict=True)) for each in product(*ordered)]
-
-
-def _array(values: Any) -> np.ndarray[Any, Any]:
-    """An array of any shape from an array, a list or a tensor on any device; float32 of a tensor in bfloat16."""
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        values = values.float() if str(values.dtype) == "torch.bfloat16" else values
-    return np.asarray(values)
