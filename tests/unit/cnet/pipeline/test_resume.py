@@ -25,11 +25,23 @@ PHASES = ("load", "baseline", "finetune", "prune", "recover", "quantize", "encod
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Events]:
-    """Digests and events of a run that nobody ended."""
-    recorder = Recorder()
-    outcome = train_and_compress(tmp_path_factory.mktemp("run"), recorder)
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome, Recorder]:
+    """Folder, outcome and observer of a run that nobody ended."""
+    folder, recorder = tmp_path_factory.mktemp("run"), Recorder()
+    return folder, train_and_compress(folder, recorder), recorder
+
+
+@pytest.fixture(scope="module")
+def undisturbed(finished: tuple[Path, Outcome, Recorder]) -> tuple[list[str], Events]:
+    """Digests and events of that run."""
+    _, outcome, recorder = finished
     return digests(outcome), recorder.events
+
+
+@pytest.fixture(scope="module")
+def untrained(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    """The outcome of a run on weights alone that nobody ended."""
+    return compress(tmp_path_factory.mktemp("weights"))
 
 
 def _in_phase(name: str, times: int) -> Callable[[Events], bool]:
@@ -154,22 +166,22 @@ def replace_bundles(outcome: Outcome, folder: Path) -> Outcome:
     return replace(outcome, bundles=tuple(folder / "bundles" / path.name for path in outcome.bundles))
 
 
-def test_a_finished_run_is_reported_again_without_recomputing(tmp_path: Path) -> None:
+def test_a_finished_run_is_reported_again_without_recomputing(finished: tuple[Path, Outcome, Recorder]) -> None:
     """The same baseline, points and selection are reported; the only phase is ``load``."""
-    first, again = Recorder(), Recorder()
-    outcome = train_and_compress(tmp_path, first)
-    assert train_and_compress(tmp_path, again) == outcome
+    folder, outcome, first = finished
+    again = Recorder()
+    assert train_and_compress(folder, again) == outcome
     assert again.of("phase") == ["load"]
     assert again.of("point") == first.of("point")
     assert again.of("progress")[-1] == 1.0
 
 
-def test_folder_of_another_spec_is_not_used(tmp_path: Path) -> None:
+def test_folder_of_another_spec_is_not_used(tmp_path: Path, untrained: Outcome) -> None:
     """Its files are removed, and the run starts anew."""
-    compress(tmp_path / "one", prune={"name": "magnitude", "sparsity": 0.3})
+    compress(tmp_path, prune={"name": "magnitude", "sparsity": 0.3})
     recorder = Recorder()
-    outcome = compress(tmp_path / "one", recorder)
-    assert digests(outcome) == digests(compress(tmp_path / "other"))
+    outcome = compress(tmp_path, recorder)
+    assert digests(outcome) == digests(untrained)
     assert "prune" in recorder.of("phase")
 
 
@@ -181,11 +193,11 @@ def test_folder_of_other_weights_is_not_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("phase", [p for p in PHASES if p not in ("finetune", "recover")])
-def test_stopped_run_on_weights_alone_goes_on(tmp_path: Path, phase: str) -> None:
+def test_stopped_run_on_weights_alone_goes_on(tmp_path: Path, untrained: Outcome, phase: str) -> None:
     """The same without training."""
     with pytest.raises(StoppedError):
-        compress(tmp_path / "one", Recorder(stop=_in_phase(phase, 1)))
-    assert digests(compress(tmp_path / "one")) == digests(compress(tmp_path / "other"))
+        compress(tmp_path, Recorder(stop=_in_phase(phase, 1)))
+    assert digests(compress(tmp_path)) == digests(untrained)
 
 
 def test_stop_is_asked_between_all_steps(tmp_path: Path) -> None:
@@ -200,7 +212,7 @@ def test_stop_is_asked_between_all_steps(tmp_path: Path) -> None:
     assert {"prune", "quantize", "encode", "publish"} <= polled
 
 
-def test_an_exception_of_the_observer_leaves_a_valid_folder(tmp_path: Path) -> None:
+def test_an_exception_of_the_observer_leaves_a_valid_folder(tmp_path: Path, untrained: Outcome) -> None:
     """The observer's exception is raised unchanged, and the next run resumes."""
 
     def broken(events: Events) -> bool:
@@ -209,5 +221,5 @@ def test_an_exception_of_the_observer_leaves_a_valid_folder(tmp_path: Path) -> N
         return False
 
     with pytest.raises(RuntimeError, match="the database is gone"):
-        compress(tmp_path / "one", Recorder(crash=broken))
-    assert digests(compress(tmp_path / "one")) == digests(compress(tmp_path / "other"))
+        compress(tmp_path, Recorder(crash=broken))
+    assert digests(compress(tmp_path)) == digests(untrained)

@@ -86,12 +86,13 @@ def test_progress_never_falls_and_ends_at_one(finished: tuple[Outcome, Recorder]
     assert len(fractions) > 20
 
 
-def test_folder_keeps_bundles_and_records_alone(tmp_path: Path) -> None:
+def test_folder_keeps_bundles_and_records_alone(finished: tuple[Outcome, Recorder]) -> None:
     """Weights and training states are gone when the run ends."""
-    outcome = train_and_compress(tmp_path)
-    left = {path for path in tmp_path.rglob("*") if path.is_file()}
-    records = {tmp_path / "records" / f"{name}.json" for name in ("baseline", *(f"point-00{i}" for i in range(4)))}
-    assert left == {tmp_path / "run.json", *records, *outcome.bundles}
+    outcome, _ = finished
+    folder = outcome.bundles[0].parent.parent
+    left = {path for path in folder.rglob("*") if path.is_file()}
+    records = {folder / "records" / f"{name}.json" for name in ("baseline", *(f"point-00{i}" for i in range(4)))}
+    assert left == {folder / "run.json", *records, *outcome.bundles}
 
 
 def test_checkpoint_is_its_own_baseline(finished: tuple[Outcome, Recorder], tmp_path: Path) -> None:
@@ -289,7 +290,7 @@ def test_the_pruner_obd_uses_the_curvature(tmp_path: Path) -> None:
     assert gradually.points[0].sparsity == pytest.approx(0.9, abs=1e-3)
 
 
-def test_a_distilled_run_is_resumed_with_its_teacher(tmp_path: Path) -> None:
+def test_a_distilled_run_is_resumed_with_its_teacher(finished: tuple[Outcome, Recorder], tmp_path: Path) -> None:
     """The baseline's weights stay until the end; without an interruption it gives the same bundles."""
     recover = {"epochs": 2, "centroid_epochs": 1, "distill": {"share": 1.0}}
     undisturbed = train_and_compress(tmp_path / "one", recover=recover)
@@ -303,7 +304,7 @@ def test_a_distilled_run_is_resumed_with_its_teacher(tmp_path: Path) -> None:
     resumed = train_and_compress(tmp_path / "two", recorder, recover=recover)
     assert digests(resumed) == digests(undisturbed)
     assert {row["phase"] for row in recorder.of("metric")} == {"prune", "recover", "centroids"}
-    assert digests(undisturbed) != digests(train_and_compress(tmp_path / "three"))
+    assert digests(undisturbed) != digests(finished[0])
 
 
 @pytest.mark.parametrize("pruner", ["magnitude", "obd"])
