@@ -21,17 +21,17 @@ def check_end(up: Up, number: signal.Signals) -> None:
     assert up.gone()
 
 
-def test_a_killed_service_leaves_no_process(tmp_path: Path) -> None:
-    """The kernel ends the processes that it had started."""
-    up = Up.start(tmp_path / "data")
-
+def check_kill(up: Up) -> None:
+    """A killed service leaves no process: the kernel ends those that it had started."""
     up.stop(signal.SIGKILL)
-
     until(up.gone, what="the end of all processes")
 
 
 def test_a_restarted_service_resumes_the_running_job(tmp_path: Path) -> None:
-    """After SIGTERM and a restart the job succeeds, from the epoch that it had reached; its bundles are the same."""
+    """After SIGTERM and a restart the job succeeds, from the epoch that it had reached; its bundles are the same.
+
+    The restarted service is killed in the end.
+    """
     up = Up.start(tmp_path / "data")
     with up.client() as client:
         job = client.submit(INTERRUPTED)
@@ -44,7 +44,7 @@ def test_a_restarted_service_resumes_the_running_job(tmp_path: Path) -> None:
         log = client.logs(job["id"])
         undisturbed = client.wait(client.submit(INTERRUPTED)["id"], timeout=200.0)
         digests = [[p["sha256"] for p in client.results(j["id"])["points"]] for j in (ended, undisturbed)]
-    up.stop()
+    check_kill(up)
 
     assert ended["status"] == "succeeded"
     assert ended["attempt"] == 2
@@ -85,36 +85,30 @@ def test_without_keys_the_service_is_for_this_machine_only(tmp_path: Path) -> No
     assert "cnet keys create" in done.stderr
 
 
-def test_a_long_path_with_spaces_works(tmp_path: Path, checkpoint: Path) -> None:
-    """The socket of the queue is created elsewhere, because its path would be too long. SIGHUP ends the service."""
-    up = Up.start(tmp_path / ("a long name with spaces " * 5).strip() / "data")
-
-    with up.client() as client:
-        spec = {"checkpoint": client.upload_checkpoint(checkpoint)["id"]}
-        job = client.wait(client.submit({**spec, "prune": {"name": "magnitude", "sparsity": 0.5}})["id"], timeout=120.0)
-    check_end(up, signal.SIGHUP)
-
-    assert job["status"] == "succeeded"
-
-
 def test_once_a_key_exists_each_request_needs_one(tmp_path: Path, checkpoint: Path) -> None:
-    """Without a key the answer is 401; owners see only their own objects; a revoked key is refused within seconds."""
+    """Without a key the answer is 401; owners see only their own objects; a revoked key is refused within seconds.
+
+    The path of the data folder is long and has spaces. The socket of the queue is created elsewhere, because its path
+    would be too long. SIGHUP ends the service.
+    """
+    data = tmp_path / ("a long name with spaces " * 5).strip() / "data"
     keys = [
-        json.loads(cnet("keys", "create", "--owner", owner, "--data", tmp_path / "data", "--json").stdout)
+        json.loads(cnet("keys", "create", "--owner", owner, "--data", data, "--json").stdout)
         for owner in ("alice", "bob")
     ]
-    up = Up.start(tmp_path / "data")
+    up = Up.start(data)
 
     with up.client() as nobody, pytest.raises(ApiError) as refused:
         nobody.jobs()
     with up.client(keys[0]["key"]) as alice, up.client(keys[1]["key"]) as bob:
         mine = alice.upload_checkpoint(checkpoint)
-        assert alice.wait(alice.submit({"checkpoint": mine["id"]})["id"], timeout=120.0)["status"] == "succeeded"
+        spec = {"checkpoint": mine["id"], "prune": {"name": "magnitude", "sparsity": 0.5}}
+        assert alice.wait(alice.submit(spec)["id"], timeout=120.0)["status"] == "succeeded"
         assert bob.jobs() == []
-    revoked = cnet("keys", "revoke", keys[0]["id"], "--data", tmp_path / "data")
+    revoked = cnet("keys", "revoke", keys[0]["id"], "--data", data)
     with Client(up.url, keys[0]["key"]) as former:
         status = until(lambda: _status(former), 10.0, "the end of the key")
-    up.stop()
+    check_end(up, signal.SIGHUP)
 
     assert set(keys[0]) == {"id", "key", "owner", "scopes", "created_at"}
     assert refused.value.status == 401
