@@ -17,7 +17,8 @@ from cnet.spec import JobSpec
 
 _TRAIN_IMAGE = 3.0
 _PRUNE, _QUANTIZE, _ENCODE = 10.0, 30.0, 50.0
-_FISHER, _LOCKSTEP = 4.0, 12.0  # of each calibration input: once for a sparsity, and for each point
+# Of each calibration input: four gradients once for a sparsity; two ways of labels for each point.
+_FISHER, _LOCKSTEP = 9.0, 24.0
 
 
 @dataclass(frozen=True)
