@@ -76,7 +76,7 @@ class FeedbackChooser:
             power[tensor] += np.sum(values * values, dtype=np.float64)
             projection[tensor] += np.sum(values * chosen, dtype=np.float64)
             yield chosen
-        for tensor in np.flatnonzero(projection > 0):
+        for tensor in np.flatnonzero(projection > 0).tolist():
             units[tensor] = few_bits(float(units[tensor]) * (power[tensor] / projection[tensor]) ** STRETCH)
 
     def multiples(self, segment: Segment, values: Singles, keep: Bools, *, feedback: bool = True) -> Shorts:
