@@ -9,6 +9,7 @@
     ├── BundleError                a bundle is damaged, is not a bundle, or is of another format version
     ├── TrainingError              training failed: the loss is not finite, memory is exhausted, ...
     ├── ConstraintNotMetError      no point meets the target
+    ├── MissingFileError           there is no file of the name that was given; a FileNotFoundError as well
     ├── PluginError                an installed plug-in cannot be imported
     └── StoppedError               the observer requested a stop
 
@@ -18,6 +19,8 @@ do. Exceptions of other libraries are caught where they enter and re-raised as o
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -117,6 +120,20 @@ class ConstraintNotMetError(CnetError):
     """No point meets the target. The points that were computed stay readable."""
 
     default_code = "constraint_not_met"
+
+
+class MissingFileError(CnetError, FileNotFoundError):
+    """There is no file at the path that was given; also caught as FileNotFoundError, of which it has the attributes."""
+
+    default_code = "no_such_file"
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(f"{os.fspath(path)}: there is no such file. Check the path.")
+        self.errno, self.strerror, self.filename = errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path)
+
+    def __str__(self) -> str:
+        """The message, which that of FileNotFoundError would take the place of."""
+        return self.detail
 
 
 class PluginError(CnetError):

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from cnet.errors import MissingFileError
+
 CHUNK_BYTES = 2**20
 """How many bytes are read, written or deflated at once, where nothing else decides it."""
 
@@ -23,6 +25,14 @@ DRAFT_PATTERN = f".*{_DRAFT_SUFFIX}"
 def can_hold_a_file(path: Path) -> bool:
     """Whether a file can be written at ``path``, as far as folders go: it is none, and its folder exists."""
     return not path.is_dir() and path.absolute().parent.is_dir()
+
+
+def open_existing(path: Path) -> BinaryIO:
+    """A file opened to read bytes. Raises MissingFileError where there is none, OSError where it cannot be opened."""
+    try:
+        return path.open("rb")
+    except FileNotFoundError as error:
+        raise MissingFileError(path) from error
 
 
 @contextlib.contextmanager
@@ -119,7 +129,7 @@ def file_sha256(source: Path | BinaryIO) -> str:
         OSError: the file cannot be read.
     """
     if isinstance(source, Path):
-        with source.open("rb") as file:
+        with open_existing(source) as file:
             return file_sha256(file)
     source.seek(0)
     digest = hashlib.sha256()

@@ -76,10 +76,10 @@ def errors_name_phase(tracked: PhaseTracker) -> Iterator[None]:
     """
     try:
         yield
-    except CnetError as error:
-        error.phase = error.phase or tracked.current
-        raise
     except Exception as error:
+        if isinstance(error, CnetError) and not isinstance(error, OSError):  # a file of the run is no user's business
+            error.phase = error.phase or tracked.current
+            raise
         if error is tracked.raised:
             raise
         ours = _explain(error)

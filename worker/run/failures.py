@@ -14,7 +14,7 @@ from cnet.files import disk_full_detail, is_disk_full
 
 def failure_of(error: Exception) -> End:
     """The recorded end of a job whose run raised ``error``: a stable code, and a detail without paths or traceback."""
-    if isinstance(error, CnetError):
+    if isinstance(error, CnetError) and not isinstance(error, OSError):
         where = f" (in phase {error.phase})" if error.phase else ""
         return End(Status.FAILED, error.code, f"{error.detail}{where}")
     if isinstance(error, ServiceError):

@@ -21,7 +21,7 @@ from cnet.bundle.container.errors import damaged
 from cnet.bundle.container.members import JOINED, SEPARATE, STORED, ArrayMember, npy_bytes, npy_header
 from cnet.bundle.container.zip_records import ZIP64_FROM, ZipEntry, directory, parse_directory
 from cnet.errors import BundleError
-from cnet.files import CHUNK_BYTES, file_sha256
+from cnet.files import CHUNK_BYTES, file_sha256, open_existing
 
 Source = str | os.PathLike[str] | bytes | BinaryIO
 
@@ -67,7 +67,7 @@ class ContainerReader:
         if isinstance(self.source, bytes | bytearray | memoryview):
             yield io.BytesIO(self.source)
         elif isinstance(self.source, str | os.PathLike):
-            with Path(self.source).open("rb") as file:
+            with open_existing(Path(self.source)) as file:
                 yield file
         else:
             yield self.source

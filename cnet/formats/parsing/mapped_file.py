@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.errors import CheckpointError
+from cnet.files import open_existing
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class MappedFile:
     @classmethod
     def open(cls, path: Path) -> MappedFile:
         """Map ``path``. Raises CheckpointError (``empty_file``), and OSError where the file cannot be opened."""
-        with path.open("rb") as file:
+        with open_existing(path) as file:
             size = file.seek(0, 2)
             if size == 0:
                 raise CheckpointError("the file is empty (0 bytes). Copy or upload it again.", code="empty_file")

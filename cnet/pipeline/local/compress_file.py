@@ -107,23 +107,25 @@ def load_dataset(name: str, observer: RunObserver | None = None, what: str = "da
     """
     if name in DATASETS.names():
         return DATASETS.create(name).load()
-    if not Path(name).is_file():
-        raise _no_file(Path(name), f"{what} {name!r}")
+    check_dataset_path(name, what)
     uploaded = read_dataset_file(Path(name))
     for warning in uploaded.warnings:
         (observer or SilentRunObserver()).log(f"warning: {warning.detail}")
     return uploaded.dataset
 
 
-def _no_file(path: Path, what: str) -> DatasetError:
-    """The error about a path at which there is no file, which begins with ``what``."""
-    code, known = "unknown_dataset", ", ".join(DATASETS.names())
+def check_dataset_path(name: str, what: str = "data set") -> None:
+    """Raise DatasetError where there is no file at the path ``name``; the message begins with ``what`` it is for."""
+    path, code, known = Path(name), "unknown_dataset", ", ".join(DATASETS.names())
+    if path.is_file():
+        return
     if path.is_dir():
-        return DatasetError(f"{what}: it is a folder. Pack it in a zip or tar archive.", code=code)
+        raise DatasetError(f"{what} {name!r}: it is a folder. Pack it in a zip or tar archive.", code=code)
     if path.suffix or path.parent.name:
-        return DatasetError(f"{what}: there is no such file. Check the path.", code=code)
-    return DatasetError(
-        f"{what}: it is neither a file nor a built-in data set. Give the path of a file, or one of: {known}.", code=code
+        raise DatasetError(f"{what} {name!r}: there is no such file. Check the path.", code=code)
+    raise DatasetError(
+        f"{what} {name!r}: it is neither a file nor a built-in data set. Give the path of a file, or one of: {known}.",
+        code=code,
     )
 
 

@@ -21,7 +21,7 @@ from cnet.errors import SpecError
 from cnet.files import can_hold_a_file
 from cnet.models.programs import ProgramManifest, read_program
 from cnet.pipeline.inputs import RunObserver
-from cnet.pipeline.local.compress_file import compress_file, load_dataset
+from cnet.pipeline.local.compress_file import check_dataset_path, compress_file, load_dataset
 from cnet.pipeline.local.data_files import Arrays, Data, dataset_file, inputs_file
 from cnet.results.damage import RUINED_CODE
 from cnet.results.report import metrics
@@ -239,6 +239,7 @@ def _readings(name: str) -> tuple[Dataset, list[dict[str, Reading]]]:
     if name in DATASETS.names():
         dataset, first = load_dataset(name), Reading.AS_STORED
     else:
+        check_dataset_path(name)
         found = read_dataset_file(Path(name))
         dataset, first = found.dataset, Reading.of_layout(found.layout) if found.format == "npz" else Reading.AS_STORED
     choices = [possible_readings(shape) for shape in dataset.input_shapes.values()]

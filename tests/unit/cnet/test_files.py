@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cnet.errors import CnetError
 from cnet.files import (
     CHUNK_BYTES,
     atomic_path,
@@ -142,6 +143,16 @@ def test_a_digest_covers_the_whole_file(tmp_path: Path, size: int) -> None:
     opened = io.BytesIO(content)
     opened.seek(0, io.SEEK_END)
     assert file_sha256(path) == file_sha256(opened) == hashlib.sha256(content).hexdigest()
+
+
+def test_a_missing_file_is_an_error_of_both_kinds(tmp_path: Path) -> None:
+    """Callers catch it as an error of cnet, or as Python's own, with the path; the message says what to do."""
+    with pytest.raises(FileNotFoundError, match=r"none\.npz: there is no such file\. Check the path\.$") as caught:
+        file_sha256(tmp_path / "none.npz")
+
+    assert isinstance(caught.value, CnetError)
+    assert caught.value.code == "no_such_file"
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOENT, str(tmp_path / "none.npz"))
 
 
 def test_chunks_have_the_size_that_was_asked_for() -> None:

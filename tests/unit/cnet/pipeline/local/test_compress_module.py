@@ -108,6 +108,13 @@ def test_modules_of_other_precisions_are_compressed(dtype: torch.dtype) -> None:
     assert (module(inputs[:32]) - expected).square().mean() < 0.1 * expected.square().mean()
 
 
+@pytest.mark.parametrize("example_inputs", [None, torch.rand(4, 1, 8, 8)])
+def test_inputs_that_are_no_file_are_named(example_inputs: torch.Tensor | None) -> None:
+    """Whether the module is exported by them or by example inputs."""
+    with pytest.raises(DatasetError, match=r"'none/x\.npz': there is no such file\. Check the path\."):
+        cnet.compress(small_network(), inputs="none/x.npz", example_inputs=example_inputs)
+
+
 def test_a_network_of_one_number_is_not_calibrated_as_a_classifier() -> None:
     """A divergence of 0 would be reported whatever is left of it; the task regression takes it."""
     torch.manual_seed(0)
