@@ -42,6 +42,22 @@ def parsed_size(text: str) -> int:
     return int(value)
 
 
+def parsed_fraction(text: str) -> float:
+    """A fraction from what people write: ``0.9``, and as a percentage ``90%``.
+
+    Raises:
+        ValueError: it is no number from 0 to 1, or from 0 % to 100 %.
+    """
+    number = text.strip().removesuffix("%")
+    try:
+        value = float(number) / (100 if text.strip().endswith("%") else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise ValueError(f"{text!r} is not a fraction from 0 to 1. Write for example 0.9, or 90%.")
+    return value
+
+
 def round_size(value: float) -> str:
     """A round number of bytes without superfluous zeros, such as ``50 kB``."""
     amount, unit = size(value).split()

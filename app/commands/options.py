@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from app.formatting import parsed_size
+from app.formatting import parsed_fraction, parsed_size
 
 
 def _parsed_size(text: str) -> int:
@@ -15,6 +15,25 @@ def _parsed_size(text: str) -> int:
         return parsed_size(text)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def _parsed_fraction(text: str) -> float:
+    try:
+        return parsed_fraction(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _parsed_points(text: str) -> float:
+    try:
+        points = float(text)
+    except ValueError:
+        points = -1.0
+    if not 0 <= points <= 100:
+        raise typer.BadParameter(
+            f"{text!r} is not a number of percentage points from 0 to 100. Write 1 for a drop from 90 % to 89 %."
+        )
+    return points
 
 
 FILES = "Files on this machine"
@@ -46,7 +65,13 @@ JobLabels = Annotated[
     ),
 ]
 Sparsity = Annotated[
-    list[float] | None, typer.Option("--sparsity", help="Fraction of weights to prune, 0 to 1; repeatable.")
+    list[float] | None,
+    typer.Option(
+        "--sparsity",
+        parser=_parsed_fraction,
+        metavar="FRACTION",
+        help="Fraction of weights to prune, 0 to 1; repeatable.",
+    ),
 ]
 Clusters = Annotated[list[int] | None, typer.Option("--clusters", help="Number of centroids, 1 to 65536; repeatable.")]
 SpecFile = Annotated[
@@ -74,8 +99,7 @@ MaxAccuracyDrop = Annotated[
     float | None,
     typer.Option(
         "--max-accuracy-drop",
-        min=0.0,
-        max=100.0,
+        parser=_parsed_points,
         metavar="POINTS",
         help="Select the smallest bundle that loses no more percentage points of accuracy. What the job leaves open, "
         "such as the sparsity, is searched; needs --dataset.",

@@ -85,3 +85,16 @@ def test_what_is_no_size_is_refused(text: str) -> None:
     """The message has an example."""
     with pytest.raises(ValueError, match="such as 20kB"):
         formatting.parsed_size(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("0.9", 0.9), ("90%", 0.9), (" 50 % ", 0.5), ("0", 0.0), ("1", 1.0)])
+def test_fractions_are_read_as_numbers_and_percentages(text: str, value: float) -> None:
+    """Of which only those with a sign are divided by 100."""
+    assert formatting.parsed_fraction(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["90", "-0.1", "101%", "", "%", "nan", "90%5", "half"])
+def test_what_is_no_fraction_is_refused(text: str) -> None:
+    """The message has both forms: 90 is more likely 0.9 than a mistake of another kind."""
+    with pytest.raises(ValueError, match=r"Write for example 0\.9, or 90%\."):
+        formatting.parsed_fraction(text)

@@ -132,3 +132,20 @@ def test_json_leaves_progress_on_standard_error_and_quiet_does_not(
     assert "search: ended after" in said
     assert nothing == ""
     assert json.loads(printed)["points"] == json.loads(quietly)["points"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--sparsity", "90", "Write for example 0.9, or 90%."),
+        ("--max-accuracy-drop", "1%", "Write 1 for a drop from 90 % to 89 %."),
+        ("--max-accuracy-drop", "101", "percentage points from 0 to 100"),
+    ],
+)
+def test_numbers_in_another_unit_are_refused_with_an_example(
+    option: str, value: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A sparsity in percent, and a drop with its sign."""
+    assert run(["compress", "model.pth", "-o", "out.npz", option, value]) == 2
+
+    assert told in capsys.readouterr().err
