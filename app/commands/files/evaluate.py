@@ -60,7 +60,9 @@ def evaluate(
     from cnet.spec import JobSpec
 
     file, program = weights_and_program(file, options.program)
-    noted = _noted(file, with_program=program is not None) if file is not None else {}
+    named = program is not None or options.architecture is not None or options.spec is not None
+    named = named or any(text.startswith("architecture") for text in options.assignments or ())
+    noted = _noted(file, with_program=program is not None, network_named=named) if file is not None else {}
     chosen = SpecOptions(
         spec=options.spec,
         architecture=options.architecture,
@@ -78,12 +80,16 @@ def evaluate(
         emit_line(columns(("SCORE", "TEST", "VALIDATION"), _rows(scores)))
 
 
-def _noted(file: Path, *, with_program: bool) -> dict[str, Any]:
+def _noted(file: Path, *, with_program: bool, network_named: bool) -> dict[str, Any]:
     """What a bundle has noted of the network and the data of its job; nothing for other files.
 
     Args:
         file: a bundle, or another file.
         with_program: whether the program is named again; the notes then have its task and its output.
+        network_named: whether an option names the network, as a program or otherwise.
+
+    Raises:
+        typer.BadParameter: the network is that of a program, and no option names one.
     """
     from cnet.bundle import open_bundle
     from cnet.formats import is_bundle
@@ -96,6 +102,11 @@ def _noted(file: Path, *, with_program: bool) -> dict[str, Any]:
     if isinstance(architecture, dict) and "program" in architecture:  # a digest: the file has to be named again
         kept = {name: value for name, value in architecture.items() if name != "program" and value is not None}
         found["architecture"] = kept
+        if not network_named:
+            raise typer.BadParameter(
+                f"{file} was made with a program, which a bundle does not hold. Name the file of the program again.",
+                param_hint="--program",
+            )
         if not with_program or not kept:
             del found["architecture"]
     if found:

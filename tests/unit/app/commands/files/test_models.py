@@ -160,3 +160,14 @@ def test_what_is_missing_for_an_evaluation_is_named(
     assert "evaluate: no data set is named" in capsys.readouterr().err
     assert run(["evaluate", str(checkpoint), "--dataset", "digits"]) == 2
     assert "architecture" in capsys.readouterr().err
+
+
+def test_a_bundle_of_a_program_is_evaluated_with_the_program(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It does not hold the graph; the refusal names the option."""
+    output(capsys, "compress", "--program", program, "-o", tmp_path / "b.npz")
+
+    assert run(["evaluate", str(tmp_path / "b.npz"), "--dataset", "digits"]) == 2
+    assert "--program: " in (said := capsys.readouterr().err)
+    assert "Name the file of the program again." in said
