@@ -137,8 +137,8 @@ def test_the_weights_of_a_built_in_architecture_need_no_labels(tmp_path: Path) -
     """Its number of classes is that of the checkpoint."""
     from tests.small_training import small_trainer
 
-    weights = small_trainer("resnet8").initial(0)
-    spec = JobSpec.parse({**SPEC, "checkpoint": "ckpt_1", "architecture": "resnet8"})
+    weights = small_trainer("lenet300_100").initial(0)
+    spec = JobSpec.parse({**SPEC, "checkpoint": "ckpt_1", "architecture": "lenet300_100"})
 
     outcome = run(spec, Inputs(weights, None, tmp_path, calibration=inputs()), Recorder())
 
