@@ -100,7 +100,14 @@ class Calibration(NetworkOnInputs):
             singles = in_batches(self.split, 1)
             rows = unlike_halves(torch.cat(observation.outputs))
             halves = [[singles[row] for row in half.tolist()[: _FISHER_SAMPLES // 2]] for half in rows if len(half)]
-            return fisher_by_axis(loaded.module, tensors, halves, self.task, self.observer, on_fraction)
+            found = fisher_by_axis(loaded.module, tensors, halves, self.task, self.observer, on_fraction)
+            untold = [name for name, fisher in found.items() if not fisher.mean and tensors[name].numel()]
+            if untold:
+                self.observer.log(
+                    f"warning: calibrate: the output does not depend on {', '.join(untold)} on the calibration inputs, "
+                    "and nothing measures what they lose; they get the smallest step sizes"
+                )
+            return found
 
     def quantize(
         self,

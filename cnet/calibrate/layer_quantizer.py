@@ -162,8 +162,18 @@ class LayerQuantizer:
         return math.sqrt(self.cost / price) if price > 0 else math.inf
 
     def _fisher(self, name: str) -> float:
-        """The mean Fisher information of a tensor, not less than a small part of the network's."""
-        return max(self.sensitivities[name].mean, LEAST_FISHER * self._overall_fisher)
+        """The mean Fisher information of a tensor, not less than a small part of the network's.
+
+        A tensor of which it is 0 has no effect on the output that is looked at, on any of the inputs: it belongs to
+        another output, or to a case that the inputs do not show. It counts like the most sensitive tensor.
+        """
+        mean = self.sensitivities[name].mean
+        return max(mean, LEAST_FISHER * self._overall_fisher) if mean else self._largest_fisher
+
+    @cached_property
+    def _largest_fisher(self) -> float:
+        """The mean Fisher information of the most sensitive tensor."""
+        return max((self.sensitivities[name].mean for name in self._kept), default=0.0)
 
     @cached_property
     def _overall_fisher(self) -> float:

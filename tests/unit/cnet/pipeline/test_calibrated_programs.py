@@ -6,10 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from torch import Tensor, nn
 
+import cnet
 from cnet.data import Dataset, Split
 from cnet.models.programs import StoredProgram, read_program
-from cnet.pipeline import Inputs, run
+from cnet.pipeline import Inputs, SilentRunObserver, run
 from cnet.spec import JobSpec
 from tests.unit.cnet.pipeline.small_jobs import Recorder
 from tests.unit.cnet.training.programs.networks import CASES, seeded_network, write_archive
@@ -50,3 +53,40 @@ def test_programs_of_all_kinds_are_calibrated(case: str, task: str, tmp_path: Pa
     assert point.kl is None or point.kl < 1e-3
     assert point.snr_db is not None
     assert point.snr_db > 3
+
+
+class TwoHeads(nn.Module):
+    """A classifier with a second output."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.head, self.other = nn.Linear(12, 32), nn.Linear(32, 6), nn.Linear(32, 6)
+
+    def forward(self, values: Tensor) -> dict[str, Tensor]:
+        """Two outputs of shape (n, 6), of values of shape (n, 12)."""
+        features = torch.relu(self.body(values))
+        return {"logits": self.head(features), "second": self.other(features)}
+
+
+class Log(SilentRunObserver):
+    """Keeps the log."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def log(self, message: str) -> None:
+        """Keep a line."""
+        self.lines.append(message)
+
+
+def test_weights_of_an_output_that_is_not_compared_are_kept_as_well() -> None:
+    """Nothing measures what they lose; they are named, and lose no more than those of the output that is compared."""
+    torch.manual_seed(0)
+    log = Log()
+
+    result = cnet.compress(TwoHeads(), inputs=torch.randn(120, 12), observer=log)
+
+    noise = {layer["name"]: layer["snr_db"] for layer in result.point["layers"]}
+    assert noise["other.weight"] > noise["head.weight"] - 3
+    [line] = [line for line in log.lines if "does not depend on" in line]
+    assert "does not depend on other.weight on the calibration inputs" in line
