@@ -33,7 +33,7 @@ def test_mistakes_of_a_spec_are_printed_once(tmp_path: Path, capsys: pytest.Capt
     file = tmp_path / "net.npz"
     file.write_bytes(b"anything: it is not read")
 
-    assert run(["compress", str(file), "-o", str(tmp_path / "out.npz"), "--sparsity", "1.5"]) == 2
+    assert run(["compress", str(file), "-o", str(tmp_path / "out.npz"), "--set", "prune.sparsity=1.5"]) == 2
 
     assert capsys.readouterr().err.count("prune.sparsity") == 1
 
