@@ -2,8 +2,9 @@
 
     python -m benchmarks.codec --checkpoints FOLDER [--quick] [--only QUESTION ...]
 
-Prints one table for each question; with ``--write`` it also writes docs/results/codec.md and its plot. All bytes that
-are counted are decoded and compared in the same run.
+Needs the packages of the extra ``bench`` (``pip install -e '.[bench]'``). Prints one table for each question; with
+``--write`` it also writes docs/results/codec.md and its plot. All bytes that are counted are decoded and compared in
+the same run.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +235,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.write and set(options.only) != set(_PARTS):
         parser.error("--write needs the answers to all questions. Leave --only out.")
+    missing = [name for name in ("kmeans1d", "zstandard") if find_spec(name) is None]
+    if missing:
+        parser.error(f"{' and '.join(missing)}: not installed. Run pip install -e '.[bench]'.")
     tables, plot = [], None
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
