@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 
 from app.formatting import parsed_fraction, parsed_size
 
-
-def _parsed_size(text: str) -> int:
-    try:
-        return parsed_size(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+_Value = TypeVar("_Value")
 
 
-def _parsed_fraction(text: str) -> float:
-    try:
-        return parsed_fraction(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from error
+def _as_option(parse: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    """A parser for the text of an option, which tells a ValueError of ``parse`` as a mistake of the option."""
+
+    @wraps(parse)
+    def parsed(text: str) -> _Value:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+
+    return parsed
 
 
 def _parsed_points(text: str) -> float:
@@ -68,7 +71,7 @@ Sparsity = Annotated[
     list[float] | None,
     typer.Option(
         "--sparsity",
-        parser=_parsed_fraction,
+        parser=_as_option(parsed_fraction),
         metavar="FRACTION",
         help="Fraction of weights to prune, 0 to 1; repeatable.",
     ),
@@ -109,7 +112,7 @@ MaxBytes = Annotated[
     int | None,
     typer.Option(
         "--max-bytes",
-        parser=_parsed_size,
+        parser=_as_option(parsed_size),
         metavar="SIZE",
         help="Select the most accurate bundle of at most this size, in bytes or as 20kB or 1.5MB; searched too.",
     ),
