@@ -101,10 +101,10 @@ class Calibration(NetworkOnInputs):
             rows = unlike_halves(torch.cat(observation.outputs))
             halves = [[singles[row] for row in half.tolist()[: _FISHER_SAMPLES // 2]] for half in rows if len(half)]
             found = fisher_by_axis(loaded.module, tensors, halves, self.task, self.observer, on_fraction)
-            untold = [name for name, fisher in found.items() if not fisher.mean and tensors[name].numel()]
-            if untold:
+            unseen = [name for name, fisher in found.items() if not fisher.mean and tensors[name].numel()]
+            if unseen:
                 self.observer.log(
-                    f"warning: calibrate: the output does not depend on {', '.join(untold)} on the calibration inputs, "
+                    f"warning: calibrate: the output does not depend on {', '.join(unseen)} on the calibration inputs, "
                     "and nothing measures what they lose; they get the smallest step sizes"
                 )
             return found

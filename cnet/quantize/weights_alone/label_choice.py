@@ -28,11 +28,11 @@ HIGH_RATE = 4 * np.log(2) / 6
 """Fall of the squared error for a bit more at many bits a weight, on a grid of step 2."""
 
 STRETCH = 0.5
-"""Exponent of the ratio of a tensor's power to its product with its quantized weights, by which the latter are
-multiplied. With 1 they would have the weights' full share again, and more noise; with 0 outputs shrink layer by layer,
-since in coarse steps most weights become zero."""
+"""Exponent of the factor (w w / w q)^STRETCH, of inner products, that multiplies a tensor's quantized weights q. With 1
+their part along the weights w would be as large as w again, and their noise larger; with 0 outputs shrink layer
+by layer, since in coarse steps most weights become zero."""
 
-_MANTISSA_BITS = 8
+_MANTISSA_BITS = 8  # of a stored unit
 _LANES = 1024  # that are searched together: few enough for the processor's caches
 _QUICK_MEMORY = 2
 
