@@ -98,6 +98,8 @@ class OutputComparison(NetworkOnInputs):
             loaded = self.load(original)
             if not self._before:
                 self._before.append(self.outputs(loaded, original))
+                if doubt := self.task.doubt_about(self._before[0]):
+                    self.observer.log(doubt)
             return compared(self._before[0], self.outputs(loaded, decoded))
 
     @cached_property

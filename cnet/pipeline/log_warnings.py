@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from cnet.models.programs import StoredProgram
+from cnet.models.programs.outputs import choose_output
 from cnet.pipeline.network import TrainableNetwork
 from cnet.results.damage import ResultWarning
 from cnet.results.data_doubts import baseline_at_chance, one_class, validation_seen
 from cnet.results.points import BaselineResult
 from cnet.results.resolution import small_validation, small_validation_of_errors
-from cnet.spec import Target
+from cnet.spec import ProgramArchitecture, Target
 from cnet.symbols import SymbolSource
 from cnet.weights import Weights
 
@@ -22,6 +24,25 @@ NO_VALIDATION = (
     "0.1."
 )
 """The warning about a run that has no validation split."""
+
+
+def about_output(choice: ProgramArchitecture | None, program: StoredProgram | None) -> Iterator[str]:
+    """What to know of the output of a program that is used: that it is probabilities, whose logits are taken.
+
+    Args:
+        choice: the architecture that the job names; None for one that is built in.
+        program: the network.
+    """
+    if choice is None or program is None:
+        return
+    outputs = program.program.outputs
+    output = outputs[choose_output(outputs, choice.output)]
+    if output.activation is not None and choice.task.takes_logits_of(output):
+        ending = output.activation.name
+        yield (
+            f"architecture.output: the program's output {output.name} ends in a {ending}, so it is taken as "
+            f"probabilities: the task {choice.task.name} works on the logits before it; the network keeps its {ending}"
+        )
 
 
 def about_choices(

@@ -87,6 +87,7 @@ class TrainableNetwork:
         self._plan = plan
         self._dataset = dataset
         self._source = source
+        self._observer = observer
         self._made = _trainer(plan, dataset, preprocess, selection, observer, source.program)
         self._original_outputs: dict[str, Tensor] | None = None
 
@@ -234,6 +235,8 @@ class TrainableNetwork:
         if self._original_outputs is None:
             splits = [name for name in ("test", "validation") if name in self._dataset.splits]
             self._original_outputs = self._trainer.outputs(original, splits)
+            if doubt := self._trainer.task.doubt_about(self._original_outputs["test"]):
+                self._observer.log(doubt)
         return self._original_outputs
 
 
@@ -273,7 +276,9 @@ def builder_of(
     if not isinstance(choice, ProgramArchitecture) or program is None:
         classes = dataset.classes if dataset.has_labels else 1
         return ArchitectureBuilder(cast(Architecture, choice), dataset.input_shape, classes)
-    return ProgramBuilder(program, choose_output(program.program.outputs, choice.output), choose_device(device))
+    number = choose_output(program.program.outputs, choice.output)
+    gives_logits = choice.task.takes_logits_of(program.program.outputs[number])
+    return ProgramBuilder(program, number, choose_device(device), gives_logits)
 
 
 def _trainer(

@@ -14,7 +14,7 @@ select                      the point that meets the target best               c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -158,9 +158,7 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
     spec = with_computed_scaling(spec, dataset or calibration, observer)
     network = _network(spec, dataset, plan, NetworkSource(inputs.program, checkpoint), observer)
     calibrated = None if calibration is None else CalibratedNetwork(spec, calibration, inputs.program, observer)
-    for part in (network, calibrated):
-        if checkpoint is not None and part is not None:
-            part.check(checkpoint)
+    _check_parts([part for part in (network, calibrated) if part is not None], checkpoint, spec, inputs, observer)
     spec = with_program_digest(spec, inputs.program)
     digests = {
         "weights": None if checkpoint is None else checkpoint.digest(),
@@ -183,6 +181,22 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         target=spec.target,
         shared=_shared(spec, inputs, digests, network),
     )
+
+
+def _check_parts(
+    parts: Sequence[TrainableNetwork | CalibratedNetwork],
+    checkpoint: Weights | None,
+    spec: JobSpec,
+    inputs: Inputs,
+    observer: RunObserver,
+) -> None:
+    """Check that a checkpoint fits whatever runs the network, and say how its output is understood."""
+    if parts:
+        for sentence in log_warnings.about_output(spec.program, inputs.program):
+            observer.log(sentence)
+    for part in parts:
+        if checkpoint is not None:
+            part.check(checkpoint)
 
 
 def _opened_folder(path: Path, key: str, selection: Selection, observer: RunObserver) -> RunFolder:

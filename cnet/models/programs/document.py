@@ -106,12 +106,28 @@ class ProgramInput(StrictDocument):
     shape: tuple[Size | str | None, ...] = Field(strict=False)
 
 
+class Activation(StrictDocument):
+    """What an output ends in: a softmax along an axis of the output, or a sigmoid, which has no axis."""
+
+    name: Literal["softmax", "sigmoid"]
+    axis: int | None = None
+
+
 class ProgramOutput(StrictDocument):
-    """One output: a name for people, its element type and its shape as ``ProgramInput`` has it."""
+    """One output.
+
+    Attributes:
+        name: for people.
+        dtype: element type, a name of ``cnet.dtypes``.
+        shape: as ``ProgramInput`` has it.
+        activation: what it ends in in evaluation; None: neither a softmax nor a sigmoid, or it is not known, as in
+            programs that were stored by earlier releases.
+    """
 
     name: str
     dtype: DTypeName
     shape: tuple[Size | str | None, ...] = Field(strict=False)
+    activation: Activation | None = None
 
 
 class ProgramTensor(StrictDocument):

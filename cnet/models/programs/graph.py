@@ -82,10 +82,11 @@ class ModelDocument:
         untrainable = None
         if signature.gives_buffers or calls.is_decomposed:
             untrainable = "the program was decomposed: its batch norms and dropouts cannot be switched to training"
+        graph = calls.finish(outputs)
         return ParsedGraph(
-            graph=calls.finish(outputs),
+            graph=graph,
             inputs=tuple(signature.inputs),
-            outputs=signature.described_outputs(),
+            outputs=signature.described_outputs(graph, scope),
             tensors=tuple(signature.tensors.values()),
             trains=calls.trains,
             untrainable=untrainable,

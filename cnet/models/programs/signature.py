@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 from cnet.errors import ProgramError
 from cnet.formats.parsing.quoting import quoted
+from cnet.models.programs.activations import activation_of
 from cnet.models.programs.arguments import Scope, damaged, member, only, text_of
-from cnet.models.programs.document import ProgramInput, ProgramOutput
+from cnet.models.programs.document import Graph, ProgramInput, ProgramOutput
 from cnet.models.programs.tensors import DTYPE_NAMES, STRIDED, dtype_name
 
 _SYMBOL = re.compile(r"(?:Symbol\('(s\d{1,9})'(?:, (?:positive|integer)=True)*\)|(s\d{1,9}))")
@@ -66,11 +67,17 @@ class Signature:
             )
         return outputs
 
-    def described_outputs(self) -> tuple[ProgramOutput, ...]:
-        """Name, element type and shape of each of the user's outputs."""
+    def described_outputs(self, graph: Graph, scope: Scope) -> tuple[ProgramOutput, ...]:
+        """Name, element type, shape and activation of each of the user's outputs, which ``graph`` gives."""
         originals = self._output_names()
-        described = zip(_names_for_people(self.module, len(originals)), map(self._type_of, originals), strict=True)
-        return tuple(ProgramOutput(name=name, dtype=dtype, shape=shape) for name, (dtype, shape) in described)
+        names = _names_for_people(self.module, len(originals))
+        made = {value: original for original, value in scope.values.items()}
+        described = []
+        for number, (name, original) in enumerate(zip(names, originals, strict=True)):
+            dtype, shape = self._type_of(original)
+            activation = activation_of(graph, number, lambda value: self._shape_of(made.get(value, "")))
+            described.append(ProgramOutput(name=name, dtype=dtype, shape=shape, activation=activation))
+        return tuple(described)
 
     @property
     def gives_buffers(self) -> bool:
@@ -142,14 +149,26 @@ class Signature:
 
     def _type_of(self, original: str) -> tuple[str, Dimensions]:
         """Element type and shape that the archive states for a value."""
-        meta = member(member(self.module, "graph", dict), "tensor_values", dict).get(original)
+        meta = self._meta(original)
         if not isinstance(meta, dict) or meta.get("layout") != STRIDED or dtype_name(meta.get("dtype")) is None:
             raise ProgramError(
                 f"value {quoted(original)}: its element type or layout is not supported. "
                 "Export the module with dense real tensors.",
                 code="program_shape",
             )
-        return DTYPE_NAMES[meta["dtype"]], tuple(_dimension(size) for size in member(meta, "sizes", list))
+        return DTYPE_NAMES[meta["dtype"]], _dimensions(meta)
+
+    def _shape_of(self, original: str) -> Dimensions | None:
+        """The shape that the archive states for a value; None where it states none."""
+        meta = self._meta(original)
+        return _dimensions(meta) if isinstance(meta, dict) and isinstance(meta.get("sizes"), list) else None
+
+    def _meta(self, original: str) -> Any:
+        return member(member(self.module, "graph", dict), "tensor_values", dict).get(original)
+
+
+def _dimensions(meta: Mapping[str, Any]) -> Dimensions:
+    return tuple(_dimension(size) for size in member(meta, "sizes", list))
 
 
 def _dimension(size: Any) -> int | str | None:

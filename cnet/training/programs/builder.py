@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from cnet.errors import ProgramError
 from cnet.models.match import PROGRAM_WORDS, mismatch
 from cnet.models.programs import StoredProgram
+from cnet.models.programs.activations import without_activation
 from cnet.training.networks.builder import NetworkInput, Shape
 from cnet.training.programs.module import ProgramModule
 
@@ -71,6 +72,7 @@ class ProgramBuilder:
         stored: the program with its own weights.
         output: number of the output that is used.
         device: where the program makes tensors of its own.
+        gives_logits: whether the output is computed without the softmax or sigmoid that it ends in.
 
     Raises:
         ProgramError: the program cannot be trained.
@@ -79,6 +81,7 @@ class ProgramBuilder:
     stored: StoredProgram
     output: int
     device: torch.device | str = "cpu"
+    gives_logits: bool = False
     name: str = "the program"
 
     def __post_init__(self) -> None:
@@ -99,8 +102,9 @@ class ProgramBuilder:
 
     @cached_property
     def identity(self) -> str:
-        """Digest of the graph, the constants and the number of the output."""
-        return hashlib.sha256(f"{self.stored.digest()}/{self.output}".encode()).hexdigest()
+        """Digest of the graph, the constants, the number of the output, and how it is used."""
+        text = f"{self.stored.digest()}/{self.output}" + ("/logits" if self.gives_logits else "")
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def inputs(self) -> tuple[NetworkInput, ...]:
@@ -135,7 +139,9 @@ class ProgramBuilder:
             ]
             if missing or unexpected or wrong:
                 raise mismatch("checkpoint of this program", missing, unexpected, wrong, PROGRAM_WORDS)
-        module = ProgramNetwork.of(self.stored.program, self.stored.weights, self.device).to("cpu")
+        program = self.stored.program
+        used = without_activation(program, self.output) if self.gives_logits else program
+        module = ProgramNetwork.of(used, self.stored.weights, self.device).to("cpu")
         module.output, module.batch_sizes = self.output, self._batch_sizes
         return module
 

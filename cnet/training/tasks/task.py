@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from cnet.errors import DatasetError, SpecError
+from cnet.models.programs.document import ProgramOutput
 from cnet.parts.registry import Part, Registry
 from cnet.training.tasks.targets import Targets
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-_CLASS_AXES = 2  # samples and classes: no output of logits has fewer
+_CLASS_AXES = 2  # samples and classes: no output of logits has fewer, and no softmax has fewer classes
 _MAP_AXES = 4  # from so many axes on, an output is a map of logits
+_SUM_TOLERANCE = 0.01  # of probabilities in bfloat16
 
 OutputShape = tuple[int | str | None, ...]
 """Sizes of a network's output, the number of samples first; a name or None for a size that is not fixed."""
@@ -84,6 +86,34 @@ class Task(Part):
                 f"{self.name} compares logits of two classes or more, along the last axis or, of a map, the second "
                 "one. Take the task regression, or choose another architecture.output."
             )
+
+    def takes_logits_of(self, output: ProgramOutput) -> bool:
+        """Whether a program's output is probabilities, of which the task takes the logits: a softmax over classes."""
+        activation = output.activation
+        return (
+            self.compares_classes
+            and activation is not None
+            and activation.name == "softmax"
+            and activation.axis == class_axis(len(output.shape)) % len(output.shape)
+        )
+
+    def doubt_about(self, outputs: Tensor) -> str | None:
+        """The warning about outputs of the original network that look as if they were no logits; None if they do not.
+
+        Args:
+            outputs: shape (n, ...), float32.
+        """
+        if not self.compares_classes or outputs.dim() < _CLASS_AXES:
+            return None
+        rows = class_rows(outputs)
+        if rows.shape[1] < _CLASS_AXES or not rows.ge(0).all() or not (rows.sum(1) - 1).abs().lt(_SUM_TOLERANCE).all():
+            return None
+        return (
+            "warning: architecture.output: the original network's outputs are 0 or more and add up to 1 over the "
+            "classes, so they are probabilities, but the program does not end in a softmax that can be left out, and "
+            f"the task {self.name} takes them as logits: differences look far smaller than they are. Export a module "
+            "that gives the logits, from before the probabilities are computed."
+        )
 
     @abstractmethod
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -153,12 +183,17 @@ def classes_last(outputs: Tensor) -> Tensor:
         outputs: shape (batch, classes) or (batch, steps, classes); of maps, as convolutions give them, (batch, classes,
             height, width) or more axes.
     """
-    return outputs.movedim(1, -1) if outputs.dim() >= _MAP_AXES else outputs
+    return outputs.movedim(class_axis(outputs.dim()), -1)
+
+
+def class_axis(axes: int) -> int:
+    """The axis of the classes of an output of so many axes: the last one or, of a map, the second one."""
+    return 1 if axes >= _MAP_AXES else -1
 
 
 def class_count(output: OutputShape) -> int | str | None:
     """Number of classes of an output of logits; a name or None where it is not fixed."""
-    return output[1 if len(output) >= _MAP_AXES else -1] if len(output) > 1 else None
+    return output[class_axis(len(output))] if len(output) > 1 else None
 
 
 def class_rows(outputs: Tensor) -> Tensor:
