@@ -22,6 +22,7 @@ from cnet.target import Target as Target
 from cnet.training.config import Baseline, Recover, Training
 from cnet.training.config import Preprocess as Preprocess
 from cnet.training.resources import Resources
+from cnet.training.tasks import TASKS
 from cnet.training.tasks.program_architecture import DEFAULT_TASK as DEFAULT_TASK
 from cnet.training.tasks.program_architecture import ProgramArchitecture as ProgramArchitecture
 from cnet.transform import TRANSFORMS, Transform
@@ -226,21 +227,19 @@ class JobSpec(UserDocument):
             )
         if self.target is not None and self.target.compares_outputs and self.calibrate is None:
             raise ValueError(
-                "target: max_kl and min_agreement need inputs to compare outputs on. Give an architecture or a program "
-                "and inputs in calibrate or a dataset, or take min_snr, which needs none."
+                "target: max_kl, min_agreement and min_output_snr need inputs to compare outputs on. Give an "
+                "architecture or a program and inputs in calibrate or a dataset, or take min_snr, which needs none."
             )
         return self
 
     @model_validator(mode="after")
     def _check_classes(self) -> Self:
-        """Check that a target that compares classes has a task with classes."""
-        if self.target is None or not self.target.compares_outputs or self.program is None:
+        """Check that a target that compares outputs is for outputs such as those of the task."""
+        if self.target is None or self.architecture is None:
             return self
-        if not self.program.task.compares_classes:
-            raise ValueError(
-                f"target: max_kl and min_agreement compare classes, which the task {self.program.task.name} does not "
-                "have. Take max_accuracy_drop, which limits the loss of the task's own metric, or min_snr."
-            )
+        task = self.program.task if self.program else TASKS.create(DEFAULT_TASK)
+        if wrong := self.target.misfit(task.name, classes=task.compares_classes):
+            raise ValueError(wrong)
         return self
 
     @property

@@ -45,6 +45,12 @@ class Target(UserDocument):
         description="Signal-to-noise ratio of the weights in dB (snr_db); needs no inputs; selects as max_kl.",
     )
 
+    min_output_snr: float | None = Field(
+        default=None,
+        description="Signal-to-noise ratio in dB of outputs that are numbers (task regression) against those of the "
+        "original network (output_snr_db), on the validation split; selects as max_kl.",
+    )
+
     @model_validator(mode="after")
     def _check_exactly_one(self) -> Self:
         given = [name for name in type(self).model_fields if getattr(self, name) is not None]
@@ -71,4 +77,29 @@ class Target(UserDocument):
     @property
     def compares_outputs(self) -> bool:
         """Whether the limit is one of the difference between outputs and those of the original network."""
+        return self.compares_classes or self.min_output_snr is not None
+
+    @property
+    def compares_classes(self) -> bool:
+        """Whether the limit is one of the difference between classes and those of the original network."""
         return self.max_kl is not None or self.min_agreement is not None
+
+    def misfit(self, task: str, *, classes: bool) -> str | None:
+        """Why the limit cannot be one for the outputs of a task, and what to do; None where it can.
+
+        Args:
+            task: its name.
+            classes: whether its outputs are classes, and not numbers.
+        """
+        if self.compares_classes and not classes:
+            return (
+                f"target: max_kl and min_agreement compare classes, which the task {task} does not have. Take "
+                "min_output_snr, which compares numbers, max_accuracy_drop, which limits the loss of the task's own "
+                "metric on a dataset, or min_snr."
+            )
+        if self.min_output_snr is not None and classes:
+            return (
+                f"target.min_output_snr: it compares numbers, and the outputs of the task {task} are classes. Take "
+                "max_kl or min_agreement, or set architecture.task to regression."
+            )
+        return None

@@ -25,6 +25,7 @@ from app.commands.options import (
     MaxKl,
     Method,
     MinAgreement,
+    MinOutputSnr,
     MinRatio,
     MinSnr,
     Name,
@@ -36,7 +37,7 @@ from app.commands.options import (
 )
 from app.console.output import note
 
-_TARGETS = ("max_accuracy_drop", "max_bytes", "min_ratio", "max_kl", "min_agreement", "min_snr")
+_TARGETS = ("max_accuracy_drop", "max_bytes", "min_ratio", "max_kl", "min_agreement", "min_output_snr", "min_snr")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class SpecOptions:
     min_ratio: MinRatio = None
     max_kl: MaxKl = None
     min_agreement: MinAgreement = None
+    min_output_snr: MinOutputSnr = None
     min_snr: MinSnr = None
     quality: Quality = None
     inputs: Inputs = None

@@ -144,6 +144,15 @@ MinAgreement = Annotated[
         help="Select the smallest bundle that keeps the top class of so many inputs; searched too; needs inputs.",
     ),
 ]
+MinOutputSnr = Annotated[
+    float | None,
+    typer.Option(
+        "--min-output-snr",
+        metavar="DB",
+        help="Select the smallest bundle whose outputs, being numbers (task regression), have this signal-to-noise "
+        "ratio; searched too; needs inputs.",
+    ),
+]
 MinSnr = Annotated[
     float | None,
     typer.Option(

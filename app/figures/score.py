@@ -44,7 +44,8 @@ class Score:
         """The most telling number of the points of one or several jobs.
 
         It is that of the task where those that have one have the same, then the accuracy, then the agreement with the
-        original, then the noise in the weights. Points that do not have it cannot be compared with the others.
+        original, then the noise in the outputs, then that in the weights. Points that do not have it cannot be compared
+        with the others.
         """
         metrics = [point.metric for point in points if point.metric is not None]
         if len({(each.name, each.unit) for each in metrics}) == 1:
@@ -55,8 +56,10 @@ class Score:
         if any(point.agreement is not None for point in points):
             name = "Agreement with the original (%)"
             return cls(name, lambda p: p.agreement, lambda _: 100.0, formatting.percent, in_percent=True)
+        decibels = "{:.1f} dB".format
+        if any(point.output_snr_db is not None for point in points):
+            return cls("Signal-to-noise ratio of the outputs (dB)", lambda p: p.output_snr_db, lambda _: None, decibels)
         if any(point.snr_db is not None for point in points):
-            decibels = "{:.1f} dB".format
             return cls("Signal-to-noise ratio of the weights (dB)", lambda p: p.snr_db, lambda _: None, decibels)
         return cls(
             "Mean squared error of the weights",

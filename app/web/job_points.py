@@ -11,7 +11,7 @@ from cnet.results.metrics import DeclaredMetric, declared_metrics, nested_result
 from cnet.results.points import BaselineResult, Point
 
 _HIDDEN = frozenset({"metric", "sha256", "sparsity_requested", "clusters_requested"})
-_SCORES = ("accuracy", "accuracy_validation", "metric_value", "metric_validation", "agreement", "kl")
+_SCORES = ("accuracy", "accuracy_validation", "metric_value", "metric_validation", "agreement", "kl", "output_snr_db")
 _ALWAYS = ("index", "bytes_total", "ratio", *_SCORES, "sparsity", "clusters")
 _OWN_COLUMNS = frozenset({"accuracy", "agreement"})  # scores of tasks that points have as metrics anyway
 _HEADINGS = {

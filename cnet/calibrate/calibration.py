@@ -98,9 +98,11 @@ class Calibration(NetworkOnInputs):
                     f"warning: calibrate: all inputs of {', '.join(observation.dead)} are 0 on the calibration inputs"
                 )
             singles = in_batches(self.split, 1)
-            rows = unlike_halves(torch.cat(observation.outputs))
+            outputs = torch.cat(observation.outputs)
+            rows = unlike_halves(outputs)
             halves = [[singles[row] for row in half.tolist()[: _FISHER_SAMPLES // 2]] for half in rows if len(half)]
-            found = fisher_by_axis(loaded.module, tensors, halves, self.task, self.observer, on_fraction)
+            comparison = self.task.comparison(outputs)
+            found = fisher_by_axis(loaded.module, tensors, halves, comparison, self.observer, on_fraction)
             unseen = [name for name, fisher in found.items() if not fisher.mean and tensors[name].numel()]
             if unseen:
                 self.observer.log(
@@ -205,10 +207,11 @@ class Calibration(NetworkOnInputs):
                 return torch.cat([loaded.module(*batch).float() for batch in batches])
 
         before = outputs(original)
+        comparison = self.task.comparison(before)
         sizes = {key: coded_bits(symbols, original) for key, symbols in {id(each): each for _, each in results}.items()}
         costs: list[float] = []
         for weights, symbols in results:
-            loss = float(self.task.soft_loss(outputs(weights.with_vector(symbols.vector())), before, 1.0))
+            loss = float(comparison.divergence(outputs(weights.with_vector(symbols.vector())), before))
             bits = sizes[id(symbols)] / max(original.compressible_parameters, 1)
             costs.append(math.log(max(loss, _LEAST_LOSS)) + math.log(4) * bits)
         return results[int(np.argmin(costs))]

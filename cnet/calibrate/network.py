@@ -19,7 +19,6 @@ from cnet.training.device_splits import DeviceSplit
 from cnet.training.networks.builder import NetworkBuilder
 from cnet.training.networks.loaded import LoadedNetwork
 from cnet.training.tasks import Task
-from cnet.training.tasks.task import comparison_scores, comparison_totals
 from cnet.weights import Weights
 
 OnFraction = Callable[[float], None]
@@ -71,11 +70,11 @@ class NetworkOnInputs:
         return torch.cat(found)
 
     def compare(self, original: Weights, decoded: Weights) -> dict[str, float]:
-        """``kl`` (nats) and ``agreement`` (percent) of the outputs of two networks on the inputs."""
+        """How the outputs of two networks differ on the inputs, by the names of the task's comparison."""
         with deterministic_numerics(), report_out_of_memory():
             loaded = self.load(original)
             before = self.outputs(loaded, original)
-            return compared(before, self.outputs(loaded, decoded))
+            return self.task.comparison(before).compare(self.outputs(loaded, decoded), before)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +85,7 @@ class OutputComparison(NetworkOnInputs):
     """
 
     def scores(self, original: Weights, decoded: Weights) -> dict[str, float]:
-        """``kl`` (nats) and ``agreement`` (percent) of a decoded network.
+        """How the outputs of a decoded network differ, by the names of the task's comparison.
 
         Args:
             original: the network before compression, the same in every call.
@@ -100,14 +99,9 @@ class OutputComparison(NetworkOnInputs):
                 self._before.append(self.outputs(loaded, original))
                 if doubt := self.task.doubt_about(self._before[0]):
                     self.observer.log(doubt)
-            return compared(self._before[0], self.outputs(loaded, decoded))
+            before = self._before[0]
+            return self.task.comparison(before).compare(self.outputs(loaded, decoded), before)
 
     @cached_property
     def _before(self) -> list[Tensor]:
         return []
-
-
-def compared(before: Tensor, after: Tensor) -> dict[str, float]:
-    """``kl`` (nats) and ``agreement`` (percent) of outputs, shape (n, ...), with those of the original network."""
-    totals = {name: float(total) for name, total in comparison_totals(after, before).items()}
-    return comparison_scores(totals, len(before))

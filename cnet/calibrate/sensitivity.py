@@ -12,7 +12,6 @@ be several times as sensitive as the mean of all.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,8 +22,7 @@ from torch import Tensor, nn
 
 from cnet.observer import Observer, check_stop
 from cnet.training.measurements.evaluation import not_finite_error
-from cnet.training.tasks import Task
-from cnet.training.tasks.task import classes_last
+from cnet.training.tasks.comparison import Comparison
 
 Batch = tuple[Tensor, ...]
 Doubles = npt.NDArray[np.float64]
@@ -80,7 +78,7 @@ def fisher_by_axis(
     module: nn.Module,
     weights: Mapping[str, Tensor],
     halves: Sequence[Sequence[Batch]],
-    task: Task,
+    comparison: Comparison,
     observer: Observer,
     on_fraction: Callable[[float], None],
 ) -> dict[str, TensorFisher]:
@@ -91,7 +89,7 @@ def fisher_by_axis(
         weights: its tensors, by name; that of a tensor without a gradient (a buffer) is 0. Those of a tensor's weights
             that are zero do not count, unless all are.
         halves: one or two groups of samples, each of inputs of one sample: tensors of shape (1, ...).
-        task: draws labels from outputs.
+        comparison: with the outputs of the network; it draws labels from them.
         observer: asked before each sample whether to stop.
         on_fraction: told after each sample the done part, 0..1.
 
@@ -111,11 +109,11 @@ def fisher_by_axis(
             outputs = module(*sample).float()
             if not outputs.isfinite().all():
                 raise not_finite_error()
-            for name, squares in _drawn_squares(outputs, trained, task, generator):
+            for name, squares in _drawn_squares(outputs, trained, comparison, generator):
                 if (mask := left[name]) is not None:
                     squares.mul_(mask)
                 for total, means in zip(totals[name], _axis_means(squares), strict=True):
-                    total += means / (_decisions(outputs) * len(half) * _DRAWS)
+                    total += means / (comparison.decisions(outputs) * len(half) * _DRAWS)
             done += 1
             on_fraction(done / count)
         found.append({name: (total[0], total[1]) for name, total in totals.items()})
@@ -123,11 +121,11 @@ def fisher_by_axis(
 
 
 def _drawn_squares(
-    outputs: Tensor, trained: Mapping[str, Tensor], task: Task, generator: torch.Generator
+    outputs: Tensor, trained: Mapping[str, Tensor], comparison: Comparison, generator: torch.Generator
 ) -> Iterator[tuple[str, Tensor]]:
     """The squared gradients of each drawn label, by name, in the shape of the weights."""
     for draw in range(_DRAWS):
-        loss = task.sampled_loss(outputs, generator)
+        loss = comparison.sampled_loss(outputs, generator)
         again = draw < _DRAWS - 1
         gradients = torch.autograd.grad(loss, list(trained.values()), retain_graph=again, allow_unused=True)
         for name, gradient in zip(trained, gradients, strict=True):
@@ -160,8 +158,3 @@ def _axis_means(numbers: Tensor) -> tuple[Doubles, Doubles]:
     """The mean over each row and over each column, float64; of fewer than two axes one of each."""
     matrix = numbers.reshape(*_sides(numbers), -1).double()
     return matrix.mean((1, 2)).cpu().numpy(), matrix.mean((0, 2)).cpu().numpy()
-
-
-def _decisions(outputs: Tensor) -> int:
-    """How many classes the outputs of one sample, shape (1, ...), decide on."""
-    return max(math.prod(classes_last(outputs).shape[1:-1]), 1)

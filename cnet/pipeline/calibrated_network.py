@@ -58,7 +58,7 @@ class CalibratedNetwork:
         common: dict[str, Any] = {"preprocess": spec.preprocess, "device": device}
         self._calibration: Calibration = Calibration(builder, task, inputs.train, spec.calibrate, observer, **common)
         self._comparison: OutputComparison | None = None
-        if not spec.trains and task.compares_classes:
+        if not spec.trains:
             self._comparison = OutputComparison(builder, task, inputs.test, spec.calibrate, observer, **common)
 
     def check(self, weights: Weights) -> None:

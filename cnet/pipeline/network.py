@@ -229,8 +229,8 @@ class TrainableNetwork:
         return self._trainer.evaluate(weights).scores.get("accuracy")
 
     def _reference(self, original: Weights | None) -> dict[str, Tensor]:
-        """The outputs of the original network on both splits, computed once, where they are those of classes."""
-        if original is None or not self._trainer.task.compares_classes:
+        """The outputs of the original network on both splits, computed once."""
+        if original is None:
             return {}
         if self._original_outputs is None:
             splits = [name for name in ("test", "validation") if name in self._dataset.splits]

@@ -1,8 +1,8 @@
 """Warnings about points that may have been damaged, with what to do, and a verdict in one line.
 
-Where a network was run on data, its measured score or its agreement with the original says how much was lost. Without
-data nothing does; then the signal-to-noise ratio of the weights says what is likely: below ``RUINED_DB`` networks that
-were not trained for it lose most of their accuracy.
+Where a network was run on data, its measured score says how much was lost, or its agreement with the original, or, of
+outputs that are numbers, their signal-to-noise ratio. Without data nothing does; then the signal-to-noise ratio of the
+weights says what is likely: below ``RUINED_DB`` networks that were not trained for it lose most of their accuracy.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ RUINED_ERROR = 4.0
 
 RUINED_AGREEMENT = 75.0
 """The same for the inputs in percent for which a network predicts what the original does, where no score is known."""
+
+RUINED_OUTPUT_DB = 10.0
+"""The same for the signal-to-noise ratio in dB of outputs that are numbers: a tenth of their variance is noise."""
 
 FEW_INPUTS = 20
 """Fewer inputs than these say little of others: where all keep their prediction, one in seven may still change it."""
@@ -75,7 +78,7 @@ def warnings_about(point: Point, baseline: BaselineResult) -> tuple[ResultWarnin
     """The warnings about a point; none where no weight has changed."""
     if point.snr_db is None:
         return ()
-    if point.quality is None and point.agreement is None:
+    if point.quality is None and point.agreement is None and point.output_snr_db is None:
         return tuple(_without_measurement(point, point.snr_db))
     lost = _measured_ruin(point, baseline)
     found = [] if lost is None else [ResultWarning(RUINED_CODE, lost)]
@@ -88,9 +91,11 @@ def _measured_ruin(point: Point, baseline: BaselineResult) -> str | None:
     """What was lost, and what to do, where the point's score or agreement says that it is ruined."""
     before, after = baseline.quality, point.quality
     if before is None or after is None:
-        if point.agreement is None or point.agreement >= RUINED_AGREEMENT:
-            return None
-        return f"agreement: only {_agreement(point, 'percent')} are those of the original. {_REMEDY}"
+        if point.agreement is not None and point.agreement < RUINED_AGREEMENT:
+            return f"agreement: only {_agreement(point, 'percent')} are those of the original. {_REMEDY}"
+        if point.output_snr_db is not None and point.output_snr_db < RUINED_OUTPUT_DB:
+            return f"output_snr_db: the {_outputs(point)} those of the original. {_REMEDY}"
+        return None
     name = point.metric.name if point.metric else "accuracy"
     ruined = after < RUINED_SHARE * before if before > 0 else after < RUINED_ERROR * before
     if not ruined:
@@ -105,8 +110,9 @@ def _few_inputs(count: int) -> str:
     """The text of the warning about outputs that were compared on so many inputs."""
     measured = "one input alone" if count == 1 else f"{count} inputs alone"
     return (
-        f"kl and agreement were measured on {measured}, which say little of others. Give {5 * FEW_INPUTS} calibration "
-        f"inputs or more, of which one in five is set apart to measure on, or {FEW_INPUTS} or more as x_test."
+        f"the difference of the outputs was measured on {measured}, which say little of others. Give {5 * FEW_INPUTS} "
+        f"calibration inputs or more, of which one in five is set apart to measure on, or {FEW_INPUTS} or more as "
+        "x_test."
     )
 
 
@@ -175,6 +181,8 @@ def verdict(baseline: BaselineResult, point: Point) -> str:
         kl = "" if point.kl is None else f", KL {point.kl:.2g} nats"
         agreement = f"{_agreement(point, '%')} are those of the original{kl}, {noise}"
         return f"verdict: {'ruined' if ruined else 'measured'}, {agreement}"
+    if point.output_snr_db is not None:
+        return f"verdict: {'ruined' if ruined else 'measured'}, {_outputs(point)} those of the original, {noise}"
     if ruined:
         return f"verdict: likely ruined, {noise}. {_REMEDY}"
     return f"verdict: not measured (no data set), {noise}. Compare outputs with those of the original before use."
@@ -184,6 +192,12 @@ def _agreement(point: Point, unit: str) -> str:
     """How many predictions stayed, and on how many inputs: a few say little about others."""
     inputs = "" if point.compared_inputs is None else f" on {point.compared_inputs:,} inputs"
     return f"{point.agreement:.2f} {unit} of the predictions{inputs}"
+
+
+def _outputs(point: Point) -> str:
+    """How far the outputs lie from those of the original, and on how many inputs; the ratio was measured."""
+    inputs = "" if point.compared_inputs is None else f" on {point.compared_inputs:,} inputs"
+    return f"noise in the outputs{inputs} is {point.output_snr_db:.1f} dB below"
 
 
 def _measured(baseline: BaselineResult, point: Point) -> str:

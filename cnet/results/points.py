@@ -21,7 +21,7 @@ from cnet.results.baseline import (
 from cnet.results.bundle_parts import LayerResult, PartBytes
 from cnet.results.damage import ResultWarning
 from cnet.results.histogram import WeightHistogram
-from cnet.results.measurements import BundleMeasurement, test_score, validation_score
+from cnet.results.measurements import BundleMeasurement, Scores, test_score, validation_score
 from cnet.results.metrics import Metric, Source, declare
 
 __all__ = ["BaselineResult", "LayerResult", "PartBytes", "Point", "TaskScore"]
@@ -31,6 +31,12 @@ def _point(
     source: Source, unit: str, description: str, compute: Callable[[BundleMeasurement], Any], **shown: Any
 ) -> Any:
     return declare(Metric(unit, description, source, compute, **shown))
+
+
+def _score(split: Callable[[Scores | None, str], float | None], name: str, unit: str, description: str) -> Any:
+    """The field of a score of the decoded network on one split, by its name; None where it was not measured."""
+    declared = _point("network", unit, description, lambda m: split(m.network.scores, name), noted="measured")
+    return field(default=None, metadata=declared)
 
 
 @dataclass(frozen=True)
@@ -193,79 +199,65 @@ class Point:
             noted="measured",
         ),
     )
-    accuracy_validation: float | None = field(
-        default=None,
-        metadata=_point(
-            "network",
-            "percent",
-            "Accuracy of the decoded network on the validation split, by which the point is selected; null without "
-            "one.",
-            lambda m: validation_score(m.network.scores, "accuracy"),
-            noted="measured",
-        ),
+    accuracy_validation: float | None = _score(
+        validation_score,
+        "accuracy",
+        "percent",
+        "Accuracy of the decoded network on the validation split, by which the point is selected; null without one.",
     )
-    top5: float | None = field(
-        default=None,
-        metadata=_point(
-            "network",
-            "percent",
-            "Samples of the test split whose class label is among the five most likely classes.",
-            lambda m: test_score(m.network.scores, "top5"),
-            noted="measured",
-        ),
+    top5: float | None = _score(
+        test_score,
+        "top5",
+        "percent",
+        "Samples of the test split whose class label is among the five most likely classes.",
     )
-    kl: float | None = field(
-        default=None,
-        metadata=_point(
-            "network",
-            "nats",
-            "Mean Kullback-Leibler divergence of the classes from those of the original network, on the test split, or "
-            "without a data set on the inputs that a calibration sets apart.",
-            lambda m: test_score(m.network.scores, "kl"),
-            noted="measured",
-        ),
+    kl: float | None = _score(
+        test_score,
+        "kl",
+        "nats",
+        "Mean Kullback-Leibler divergence of the classes from those of the original network, on the test split, or "
+        "without a data set on the inputs that a calibration sets apart.",
     )
-    agreement: float | None = field(
-        default=None,
-        metadata=_point(
-            "network",
-            "percent",
-            "Samples of the test split with the top class of the original network; without a data set, of the inputs "
-            "that a calibration sets apart.",
-            lambda m: test_score(m.network.scores, "agreement"),
-            noted="measured",
-        ),
+    agreement: float | None = _score(
+        test_score,
+        "agreement",
+        "percent",
+        "Samples of the test split with the top class of the original network; without a data set, of the inputs that "
+        "a calibration sets apart.",
     )
 
-    kl_validation: float | None = field(
-        default=None,
-        metadata=_point(
-            "network",
-            "nats",
-            "The divergence `kl` on the validation split, by which choices are made; null without one.",
-            lambda m: validation_score(m.network.scores, "kl"),
-            noted="measured",
-        ),
+    kl_validation: float | None = _score(
+        validation_score,
+        "kl",
+        "nats",
+        "The divergence `kl` on the validation split, by which choices are made; null without one.",
     )
-    agreement_validation: float | None = field(
-        default=None,
-        metadata=_point(
-            "network",
-            "percent",
-            "The agreement on the validation split, by which choices are made; null without one.",
-            lambda m: validation_score(m.network.scores, "agreement"),
-            noted="measured",
-        ),
+    agreement_validation: float | None = _score(
+        validation_score,
+        "agreement",
+        "percent",
+        "The agreement on the validation split, by which choices are made; null without one.",
     )
-    compared_inputs: int | None = field(
-        default=None,
-        metadata=_point(
-            "network",
-            "",
-            "Inputs that `kl` and `agreement` were measured on where a calibration sets them apart; null otherwise.",
-            lambda m: test_score(m.network.scores, "inputs"),
-            noted="measured",
-        ),
+    compared_inputs: int | None = _score(
+        test_score,
+        "inputs",
+        "",
+        "Inputs that `kl` and `agreement`, or `output_snr_db`, were measured on where a calibration sets them apart; "
+        "null otherwise.",
+    )
+    output_snr_db: float | None = _score(
+        test_score,
+        "output_snr_db",
+        "dB",
+        "10 log10 of the variance of outputs that are numbers ÷ the mean square of their difference from those of the "
+        "original network, both relative to the variance of their channel; on the test split, or without a data set "
+        "on the inputs that a calibration sets apart; at most 150.",
+    )
+    output_snr_db_validation: float | None = _score(
+        validation_score,
+        "output_snr_db",
+        "dB",
+        "The ratio `output_snr_db` on the validation split, by which choices are made; null without one.",
     )
     histogram: WeightHistogram | None = None
 

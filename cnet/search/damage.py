@@ -52,6 +52,8 @@ class Damage:
             return cls(_logarithm(100 - target.min_agreement), disagreement, errors / 2)
         if target.min_snr is not None:
             return cls(-target.min_snr * math.log(10) / 10, noise, errors)
+        if target.min_output_snr is not None:
+            return cls(-target.min_output_snr * math.log(10) / 10, output_noise, errors)
         return None
 
     @property
@@ -95,6 +97,12 @@ def disagreement(point: Point) -> float | None:
     """The natural logarithm of the percentage of inputs whose class has changed, on the split for choices."""
     agreement = point.agreement if point.agreement_validation is None else point.agreement_validation
     return None if agreement is None else _logarithm(100 - agreement)
+
+
+def output_noise(point: Point) -> float | None:
+    """The natural logarithm of the noise in a point's outputs relative to their power, on the split for choices."""
+    ratio = point.output_snr_db if point.output_snr_db_validation is None else point.output_snr_db_validation
+    return None if ratio is None else -ratio * math.log(10) / 10
 
 
 def noise(point: Point) -> float | None:

@@ -5,8 +5,8 @@ task with another metric it is the difference of that metric, in its own unit, a
 the increase. Both are measured on the validation split; without one, on the test split.
 
 - target ``max_accuracy_drop``: the smallest file among the points with no larger drop.
-- target ``max_kl``, ``min_agreement`` or ``min_snr``: the smallest file among the points that have changed no more
-  (``cnet.search.damage``).
+- target ``max_kl``, ``min_agreement``, ``min_output_snr`` or ``min_snr``: the smallest file among the points that have
+  changed no more (``cnet.search.damage``).
 - target ``max_bytes`` or ``min_ratio``: the most accurate point that fits; without accuracies that of lowest mean
   squared error.
 - no target: the smallest file among the points with a drop of at most ``DEFAULT_DROP`` (of a metric that is not in
@@ -168,7 +168,13 @@ def _describe_damage(target: Target, damage: Damage, points: Sequence[Point]) ->
         best = min(measured, key=lambda point: (damage.measure(point), point.index))
         kl = best.kl if best.kl_validation is None else best.kl_validation
         agreement = best.agreement if best.agreement_validation is None else best.agreement_validation
-        values = {"KL": kl, "agreement": agreement, "signal-to-noise ratio": best.snr_db}
+        ratio = best.output_snr_db if best.output_snr_db_validation is None else best.output_snr_db_validation
+        values = {
+            "KL": kl,
+            "agreement": agreement,
+            "signal-to-noise ratio of the outputs": ratio,
+            "signal-to-noise ratio of the weights": best.snr_db,
+        }
         known = [f"{name} {value:.4g}" for name, value in values.items() if value is not None]
         found = f"the one that has changed least has {', '.join(known) or 'not changed'}"
     return (

@@ -63,13 +63,15 @@ class CompressedModule:
         return cls(report, bundle, (*exported, *(each["detail"] for each in found)))
 
     def __repr__(self) -> str:
-        """How much smaller, and what is left of the score or the agreement."""
+        """How much smaller, and what is left of the score, the agreement or the outputs."""
         point, before = self.point, self.report.get("baseline") or {}
         said = [f"{point['ratio']:.2f} times smaller"]
         if point.get("accuracy") is not None:
             said.append(f"accuracy {before.get('accuracy') or float('nan'):.2f} % -> {point['accuracy']:.2f} %")
         elif point.get("agreement") is not None:
             said.append(f"agreement {point['agreement']:.2f} %")
+        elif point.get("output_snr_db") is not None:
+            said.append(f"outputs at {point['output_snr_db']:.1f} dB")
         said += [f"{len(self.warnings)} warnings"] if self.warnings else []
         return f"<CompressedModule: {', '.join(said)}{f', {self.bundle}' if self.bundle else ''}>"
 

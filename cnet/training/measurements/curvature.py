@@ -12,9 +12,11 @@ from cnet.training.batches import epoch_generator
 from cnet.training.device_splits import DeviceSplit
 from cnet.training.measurements.evaluation import not_finite_error
 from cnet.training.tasks import Task
+from cnet.training.tasks.comparison import Comparison
 
 _MAX_IMAGES = 4096
 _BATCH_SIZE = 16
+_COMPARED_IMAGES = 256  # whose outputs tell how large a difference is
 
 
 def fisher_diagonal(
@@ -44,15 +46,25 @@ def fisher_diagonal(
     order = torch.randperm(len(split), generator=generator)[:_MAX_IMAGES]
     totals = [torch.zeros_like(weight, dtype=torch.float64) for weight in weights]
     trained = [(weight, total) for weight, total in zip(weights, totals, strict=True) if weight.requires_grad]
-    for start in range(0, len(order) if trained else 0, _BATCH_SIZE):
+    starts = range(0, len(order), _BATCH_SIZE)
+    if not trained:
+        return totals
+    batches = [order[start : start + _BATCH_SIZE].to(split.device) for start in starts]
+    comparison = _comparison(module, [split.rows(rows) for rows in batches[: _COMPARED_IMAGES // _BATCH_SIZE]], task)
+    for rows in batches:
         check_stop(observer)
-        rows = order[start : start + _BATCH_SIZE].to(split.device)
         outputs = module(*split.rows(rows)).float()
         if not outputs.isfinite().all():
             raise not_finite_error()
-        loss = task.sampled_loss(outputs, generator)
+        loss = comparison.sampled_loss(outputs, generator)
         gradients = torch.autograd.grad(loss, [weight for weight, _ in trained], allow_unused=True)
         for (_, total), gradient in zip(trained, gradients, strict=True):
             if gradient is not None:  # a program may have weights that no output depends on
                 total += gradient.double().square()
     return [total / max(len(order), 1) for total in totals]
+
+
+def _comparison(module: nn.Module, batches: Sequence[tuple[Tensor, ...]], task: Task) -> Comparison:
+    """The comparison with the outputs of ``module`` for some batches."""
+    with torch.no_grad():
+        return task.comparison(torch.cat([module(*inputs).float() for inputs in batches]))

@@ -17,7 +17,6 @@ from cnet.training.device import seeded_random
 from cnet.training.device_splits import DeviceSplit
 from cnet.training.objectives import Objective
 from cnet.training.tasks import Task, TaskMetric
-from cnet.training.tasks.task import comparison_scores, comparison_totals
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class Evaluation:
 
     Attributes:
         metric: what the task's networks are compared by.
-        scores: by name, such as ``accuracy`` (percent, 0..100) and ``top5``; of a comparison with another network
-            ``kl`` (nats) and ``agreement`` (percent).
+        scores: by name, such as ``accuracy`` (percent, 0..100) and ``top5``, with those of a comparison with another
+            network (``cnet.training.tasks.comparison``).
     """
 
     metric: TaskMetric
@@ -73,6 +72,7 @@ def evaluate_network(
 
     """
     module.eval()
+    comparison = None if reference is None else task.comparison(reference)
     totals: dict[str, Tensor] = {}
     finite = torch.ones((), dtype=torch.bool, device=split.device)
     position = 0
@@ -82,8 +82,9 @@ def evaluate_network(
             outputs = module(*inputs).float()
             finite &= outputs.isfinite().all()
             found = task.totals(outputs, targets)
-            if reference is not None:
-                compared = comparison_totals(outputs, reference[position : position + len(outputs)].to(outputs.device))
+            if comparison is not None and reference is not None:
+                expected = reference[position : position + len(outputs)].to(outputs.device)
+                compared = comparison.totals(outputs, expected)
                 found |= {f"reference_{name}": total for name, total in compared.items()}
             totals = {name: total + totals.get(name, 0.0) for name, total in found.items()}
             position += len(outputs)
@@ -91,9 +92,9 @@ def evaluate_network(
     scores = task.scores(numbers, len(split))
     if not finite.item() or not math.isfinite(scores["loss"]):
         raise not_finite_error()
-    if reference is not None:
+    if comparison is not None:
         compared_numbers = {name.removeprefix("reference_"): number for name, number in numbers.items()}
-        scores |= comparison_scores(compared_numbers, len(split))
+        scores |= comparison.scores(compared_numbers, len(split))
     return Evaluation(task.metric, scores)
 
 

@@ -14,14 +14,12 @@ from cnet.training.tasks.task import (
     check_classes,
     class_rows,
     classes_last,
-    drawn_class_loss,
     refuse,
     shown,
     soft_divergence,
 )
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
 _TOP = 5
@@ -58,10 +56,6 @@ class Classification(Task):
     def soft_loss(self, outputs: Tensor, expected: Tensor, temperature: float) -> Tensor:
         """As ``Task.soft_loss``: the divergence between softened classes."""
         return soft_divergence(outputs, expected, temperature)
-
-    def sampled_loss(self, outputs: Tensor, generator: torch.Generator) -> Tensor:
-        """As ``Task.sampled_loss``: cross-entropy with drawn classes."""
-        return drawn_class_loss(outputs, generator)
 
     def totals(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         """As ``Task.totals``; of several labels a sample, the mean over them counts."""

@@ -14,14 +14,12 @@ from cnet.training.tasks.task import (
     Task,
     TaskMetric,
     check_classes,
-    drawn_class_loss,
     refuse,
     shown,
     soft_divergence,
 )
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
 
@@ -69,10 +67,6 @@ class Ctc(Task):
     def soft_loss(self, outputs: Tensor, expected: Tensor, temperature: float) -> Tensor:
         """As ``Task.soft_loss``: the divergence between the softened classes of each step."""
         return soft_divergence(outputs, expected, temperature)
-
-    def sampled_loss(self, outputs: Tensor, generator: torch.Generator) -> Tensor:
-        """As ``Task.sampled_loss``: cross-entropy with a class drawn for each step."""
-        return drawn_class_loss(outputs, generator)
 
     def totals(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         """As ``Task.totals``: exact lines, edits that make each line right, and labels."""

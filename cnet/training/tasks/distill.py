@@ -12,16 +12,12 @@ from cnet.training.tasks.task import (
     Task,
     TaskMetric,
     class_count,
-    comparison_scores,
-    comparison_totals,
-    drawn_class_loss,
     refuse,
     shown,
     soft_divergence,
 )
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
 
 
@@ -54,15 +50,13 @@ class DistillTask(Task):
         """As ``Task.soft_loss``: the divergence between softened classes."""
         return soft_divergence(outputs, expected, temperature)
 
-    def sampled_loss(self, outputs: Tensor, generator: torch.Generator) -> Tensor:
-        """As ``Task.sampled_loss``: cross-entropy with drawn classes."""
-        return drawn_class_loss(outputs, generator)
-
     def totals(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         """As ``Task.totals``: divergence and equal top classes."""
-        return comparison_totals(outputs, targets)
+        return self.comparison(targets).totals(outputs, targets)
 
     def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
         """Agreement in percent; the divergence in nats, which is also the loss."""
-        found = comparison_scores(totals, samples)
+        from cnet.training.tasks.comparison import ClassComparison
+
+        found = ClassComparison().scores(totals, samples)
         return {**found, "loss": found["kl"]}

@@ -9,8 +9,9 @@ from cnet.training.tasks.targets import Targets, described
 from cnet.training.tasks.task import TASKS, OutputShape, Task, TaskMetric, refuse, shown
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
+
+    from cnet.training.tasks.comparison import Comparison
 
 
 @TASKS.register("regression")
@@ -47,13 +48,6 @@ class Regression(Task):
         """As ``Task.soft_loss``: the mean squared difference."""
         return ((outputs - expected) / temperature).square().mean()
 
-    def sampled_loss(self, outputs: Tensor, generator: torch.Generator) -> Tensor:
-        """As ``Task.sampled_loss``: half the squared error from targets with normal noise of variance 1."""
-        import torch
-
-        noise = torch.randn(outputs.shape, generator=generator).to(outputs.device)
-        return (outputs - (outputs.detach() + noise)).square().sum() / 2
-
     def totals(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         """As ``Task.totals``: the means over each sample's numbers, summed over samples."""
         errors = _errors(outputs, targets).double().reshape(len(targets), -1)
@@ -63,6 +57,12 @@ class Regression(Task):
     def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
         """Mean squared error, which is also the loss, and mean absolute error."""
         return {name: total / samples for name, total in totals.items()}
+
+    def comparison(self, outputs: Tensor) -> Comparison:
+        """As ``Task.comparison``: that of numbers."""
+        from cnet.training.tasks.comparison import NumberComparison
+
+        return NumberComparison.of(outputs)
 
 
 def _errors(outputs: Tensor, targets: Tensor) -> Tensor:

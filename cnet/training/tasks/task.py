@@ -17,8 +17,9 @@ from cnet.parts.registry import Part, Registry
 from cnet.training.tasks.targets import Targets
 
 if TYPE_CHECKING:
-    import torch
     from torch import Tensor
+
+    from cnet.training.tasks.comparison import Comparison
 
 _CLASS_AXES = 2  # samples and classes: no output of logits has fewer, and no softmax has fewer classes
 _MAP_AXES = 4  # from so many axes on, an output is a map of logits
@@ -135,15 +136,6 @@ class Task(Part):
         """
 
     @abstractmethod
-    def sampled_loss(self, outputs: Tensor, generator: torch.Generator) -> Tensor:
-        """The summed loss of a batch with targets that are drawn from the network's own outputs, for the curvature.
-
-        Args:
-            outputs: shape (batch, ...), float32.
-            generator: of the draws, on the CPU.
-        """
-
-    @abstractmethod
     def totals(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         """Sums over a batch, scalars, that ``scores`` makes scores of; one of them is ``loss``.
 
@@ -160,6 +152,17 @@ class Task(Part):
             totals: what ``totals`` gave, added up over all batches.
             samples: number of samples.
         """
+
+    def comparison(self, outputs: Tensor) -> Comparison:
+        """How outputs are compared with those of the original network; those of classes unless a task says otherwise.
+
+        Args:
+            outputs: of the original network, shape (n, ...), float32.
+        """
+        from cnet.training.tasks.comparison import ClassComparison
+
+        del outputs
+        return ClassComparison()
 
     def training_total(self, outputs: Tensor, targets: Tensor) -> Tensor | None:
         """The sum over a batch, shape (), of which the mean times 100 is the training metric; None without one.
@@ -216,46 +219,6 @@ def soft_divergence(outputs: Tensor, expected: Tensor, temperature: float) -> Te
     told = (class_rows(expected) / temperature).log_softmax(1)
     found = (class_rows(outputs) / temperature).log_softmax(1)
     return functional.kl_div(found, told, reduction="batchmean", log_target=True)
-
-
-def drawn_class_loss(outputs: Tensor, generator: torch.Generator) -> Tensor:
-    """The summed cross-entropy with classes drawn from the outputs.
-
-    Args:
-        outputs: logits, shape (batch, ..., classes).
-        generator: of the draws, on the CPU.
-    """
-    import torch
-    from torch.nn import functional
-
-    rows = class_rows(outputs)
-    drawn = torch.multinomial(rows.detach().softmax(1).cpu(), 1, generator=generator)[:, 0].to(rows.device)
-    return functional.cross_entropy(rows, drawn, reduction="sum")
-
-
-def comparison_totals(outputs: Tensor, expected: Tensor) -> dict[str, Tensor]:
-    """Sums over a batch of the divergence from another network's classes (``kl``, nats) and of equal top classes.
-
-    Of outputs with several decisions a sample, the mean over them counts.
-
-    Args:
-        outputs: logits, as ``classes_last`` takes them.
-        expected: logits of the other network, same shape.
-    """
-    outputs, expected = classes_last(outputs), classes_last(expected)
-    told, found = expected.log_softmax(-1), outputs.log_softmax(-1)
-    divergence = (told.exp() * (told - found)).sum(-1)
-    agreement = (outputs.argmax(-1) == expected.argmax(-1)).double()
-    batch = len(outputs)
-    return {
-        "kl": divergence.double().reshape(batch, -1).mean(1).sum(),
-        "agreement": agreement.reshape(batch, -1).mean(1).sum(),
-    }
-
-
-def comparison_scores(totals: Mapping[str, float], samples: int) -> dict[str, float]:
-    """``kl`` in nats and ``agreement`` in percent from the sums of ``comparison_totals`` over so many samples."""
-    return {"kl": totals["kl"] / samples, "agreement": 100 * totals["agreement"] / samples}
 
 
 def check_classes(targets: Targets, output: OutputShape) -> None:

@@ -111,6 +111,9 @@ def test_options_that_would_be_ignored_are_refused(part: dict[str, Any], loc: tu
         {"checkpoint": "ckpt_1", "target": {"max_kl": 0.1}},
         {"checkpoint": "ckpt_1", "target": {"min_agreement": 98.0}},
         {"dataset": "d", "architecture": {"program": "p", "task": "regression"}, "target": {"max_kl": 0.1}},
+        {"dataset": "d", "architecture": {"program": "p"}, "target": {"min_output_snr": 30.0}},
+        {"dataset": "d", "architecture": {"name": "resnet20"}, "target": {"min_output_snr": 30.0}},
+        {"checkpoint": "ckpt_1", "target": {"min_output_snr": 30.0}},
         {"checkpoint": "ckpt_1", "baseline": {"epochs": 1}, **TRAINED},
     ],
 )

@@ -22,7 +22,7 @@ from cnet.observer import SilentObserver
 from cnet.reconstruction import AxisScales
 from cnet.symbols import Symbols
 from cnet.training.networks.builder import NetworkBuilder
-from cnet.training.tasks import Task
+from cnet.training.tasks.comparison import ClassComparison
 from cnet.weights import Weights
 from tests.unit.cnet.calibrate.small_calibration import Array, SmallResNet, calibration, digits, kept, trained
 
@@ -214,10 +214,10 @@ def test_the_result_is_the_best_on_inputs_set_apart(
     """Of labels by the weights alone and by feedback, each with and without corrections; bytes count as well."""
     builder, weights = network
     found, losses, sizes = calibration(builder, digits(40)), [], []
-    measure, count = type(found.task).soft_loss, calibration_module.coded_bits
+    measure, count = ClassComparison.divergence, calibration_module.coded_bits
 
-    def recorded(task: Task, *args: Any) -> Tensor:
-        loss = measure(task, *args)
+    def recorded(comparison: ClassComparison, *args: Any) -> Tensor:
+        loss = measure(comparison, *args)
         losses.append(float(loss))
         return loss
 
@@ -225,7 +225,7 @@ def test_the_result_is_the_best_on_inputs_set_apart(
         sizes.append(count(symbols, original))
         return sizes[-1]
 
-    monkeypatch.setattr(type(found.task), "soft_loss", recorded)
+    monkeypatch.setattr(ClassComparison, "divergence", recorded)
     monkeypatch.setattr(calibration_module, "coded_bits", counted)
     corrected, symbols = quantized(found, weights, Quantizing(1e-2, feedback=True))
 
@@ -237,7 +237,7 @@ def test_the_result_is_the_best_on_inputs_set_apart(
         )
     bits = np.array(sizes)[[0, 0, 1, 1]] / weights.compressible_parameters
     best = int(np.argmin(np.log(losses) + np.log(4) * bits))
-    assert float(measure(found.task, after, before, 1.0)) == pytest.approx(losses[best])
+    assert float(measure(ClassComparison(), after, before)) == pytest.approx(losses[best])
 
 
 @pytest.mark.parametrize("feedback", [False, True])

@@ -80,6 +80,31 @@ def test_a_target_is_searched_without_labels(tmp_path: Path, target: dict[str, f
     assert observer.events.count(("phase", "calibrate")) == 1
 
 
+NUMBERS: dict[str, Any] = {"architecture": {"program": "prog_1", "task": "regression"}}
+
+
+@pytest.mark.parametrize(("quality", "least"), [("safe", 33.0), ("small", 23.0)])
+def test_outputs_that_are_numbers_are_compared_by_their_noise(tmp_path: Path, quality: str, least: float) -> None:
+    """A divergence of 0.001 nats is 39 dB, one of 0.01 nats 29 dB, foreseen from 24 inputs."""
+    outcome, _ = calibrated(tmp_path, **NUMBERS, quantize={"name": "calibrated", "quality": quality})
+
+    point = outcome.points[0]
+    assert point.output_snr_db is not None
+    assert least < point.output_snr_db < least + 22
+    assert (point.kl, point.agreement, point.compared_inputs) == (None, None, 10)
+    assert [each.code for each in point.warnings] == ["few_inputs"]
+
+
+def test_a_target_for_the_noise_in_the_outputs_is_searched(tmp_path: Path) -> None:
+    """The smallest file within the limit is selected."""
+    outcome, _ = calibrated(tmp_path, **NUMBERS, target={"min_output_snr": 25.0}, quantize=None)
+
+    chosen = outcome.points[outcome.selected]
+    assert chosen.output_snr_db is not None
+    assert chosen.output_snr_db >= 25
+    assert all((each.output_snr_db or 0) < 25 for each in outcome.points if each.bytes.total < chosen.bytes.total)
+
+
 def test_another_quantizer_is_measured_too(tmp_path: Path) -> None:
     """Its labels do not depend on the inputs."""
     outcome, observer = calibrated(tmp_path, quantize={"name": "auto", "quality": "small"})

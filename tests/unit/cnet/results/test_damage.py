@@ -12,13 +12,17 @@ from tests.unit.cnet.points_at_hand import a_baseline, a_point
 
 
 def point_with(
-    snr_db: float | None, *layers: float | None, accuracy: float | None = None, agreement: float | None = None
+    snr_db: float | None,
+    *layers: float | None,
+    accuracy: float | None = None,
+    agreement: float | None = None,
+    outputs: float | None = None,
 ) -> Point:
     """A point with its warnings, and with layers of these signal-to-noise ratios."""
     rows = tuple(
         LayerResult(f"layer.{place}", (2, 2), 4, 4, 0.0, 0.1, 2, 1.0, layer) for place, layer in enumerate(layers)
     )
-    point = replace(a_point(0, 500, accuracy), snr_db=snr_db, layers=rows, agreement=agreement)
+    point = replace(a_point(0, 500, accuracy), snr_db=snr_db, layers=rows, agreement=agreement, output_snr_db=outputs)
     return replace(point, warnings=warnings_about(point, a_baseline()))
 
 
@@ -39,6 +43,8 @@ def error_of(value: float) -> TaskScore:
         (point_with(30.0, 30.0, accuracy=67.0), [("likely_ruined", None)]),
         (point_with(5.0, 3.0, agreement=80.0), []),
         (point_with(30.0, 30.0, agreement=70.0), [("likely_ruined", None)]),
+        (point_with(5.0, 3.0, outputs=32.0), []),
+        (point_with(30.0, 30.0, outputs=7.0), [("likely_ruined", None)]),
     ],
 )
 def test_each_warning_has_its_code_and_tensor(point: Point, codes: list[tuple[str, str | None]]) -> None:
@@ -106,6 +112,8 @@ def test_damage_is_foreseen(sparsity: float, bits: float, codes: list[str]) -> N
         (point_with(10.0, accuracy=12.5), "ruined, accuracy 12.5 % on the test split, 90 % before compression"),
         (point_with(30.0, agreement=99.25), "measured, 99.25 % of the predictions"),
         (point_with(30.0, agreement=9.0), "ruined, 9.00 % of the predictions"),
+        (point_with(9.0, 3.0, outputs=32.0), "measured, noise in the outputs is 32.0 dB below those of the original"),
+        (point_with(30.0, outputs=7.0), "ruined, noise in the outputs is 7.0 dB below"),
     ],
 )
 def test_the_verdict_is_one_line(point: Point, said: str) -> None:

@@ -14,7 +14,15 @@ CONTRACT = {
     *("ratio", "ratio_weights", "ratio_raw", "bits_per_parameter", "label_entropy", "bytes", "mse", "sha256"),
 }
 
-ADDED = {"clusters_requested", "quantizer", "step", "mu", "kl_validation", "agreement_validation", "compared_inputs"}
+ADDED = {
+    "clusters_requested",
+    "quantizer",
+    "step",
+    "mu",
+    "kl_validation",
+    "agreement_validation",
+    "compared_inputs",
+} | {"output_snr_db", "output_snr_db_validation"}
 
 
 def test_point_has_every_field_of_the_contract() -> None:
