@@ -14,6 +14,7 @@ from cnet.pipeline.network import TrainableNetwork
 from cnet.pipeline.plan import CompressionPlan
 from cnet.pipeline.progress import ProgressMeter, StepCosts
 from cnet.pipeline.run_folder import RunFolder
+from cnet.results.damage import ResultWarning
 from cnet.spec import Target
 from cnet.weights import Weights
 
@@ -37,6 +38,7 @@ class RunContext:
         notes: what the manifest of every bundle says about the run: its spec, and digests of its inputs.
         revisits_sparsities: whether later points may have a sparsity of earlier points again, as in a search.
         target: what the selected point must meet; None where the job has no target.
+        warnings: what is known before the run, and true of all its points.
         shared: trainings in common with other runs, and the key of those of this run; None: there are none.
     """
 
@@ -51,6 +53,7 @@ class RunContext:
     notes: dict[str, Any]
     revisits_sparsities: bool
     target: Target | None = None
+    warnings: tuple[ResultWarning, ...] = ()
     shared: tuple[SharedTrainings, str] | None = None
 
     @contextmanager

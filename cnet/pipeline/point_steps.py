@@ -135,12 +135,12 @@ class PointSteps(ABC, Generic[PrunedT, SymbolsT]):
         return point
 
     def about_choices(self) -> tuple[ResultWarning, ...]:
-        """The warnings about the samples on which choices are made, which all points of the run have."""
+        """The warnings about the outputs and samples by which choices are made, which all points of the run have."""
         context, baseline = self.context, self.networks.baseline
         found = log_warnings.about_choices(context.target, context.network, baseline)
         given = context.checkpoint is not None
         about_data = log_warnings.about_data(context.target, context.network, baseline, given=given)
-        return (*about_data, *(() if found is None else (found,)))
+        return (*context.warnings, *about_data, *(() if found is None else (found,)))
 
     def _finished(self, request: PointRequest) -> Point | None:
         """The point that an earlier attempt made, or None."""

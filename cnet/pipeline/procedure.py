@@ -29,6 +29,7 @@ from cnet.errors import SpecError
 from cnet.formats.parsing.tensor_values import check_finite
 from cnet.models.programs import StoredProgram
 from cnet.models.programs.embedding_ids import embedding_rows
+from cnet.models.programs.outputs import other_outputs
 from cnet.pipeline import log_warnings
 from cnet.pipeline.calibrated_network import CalibratedNetwork
 from cnet.pipeline.context import RunContext
@@ -45,6 +46,7 @@ from cnet.pipeline.progress import ProgressMeter, StepCosts
 from cnet.pipeline.run_folder import RunFolder
 from cnet.pipeline.streaming.choice import reads_in_chunks
 from cnet.pipeline.streaming.steps import StreamedSteps
+from cnet.results.damage import ResultWarning, outputs_not_compared
 from cnet.results.points import Point
 from cnet.search import Candidate, CandidateGrid
 from cnet.spec import JobSpec, Target
@@ -179,8 +181,17 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         notes=_notes(spec, digests, checkpoint),
         revisits_sparsities=search.is_searched(spec),
         target=spec.target,
+        warnings=_warnings(spec, inputs.program),
         shared=_shared(spec, inputs, digests, network),
     )
+
+
+def _warnings(spec: JobSpec, program: StoredProgram | None) -> tuple[ResultWarning, ...]:
+    """What is known before the run, and true of all its points."""
+    if spec.program is None or program is None or not (spec.trains or spec.calibrate):
+        return ()
+    aside = outputs_not_compared(other_outputs(program.program.outputs, spec.program.output), trained=spec.adapts)
+    return () if aside is None else (aside,)
 
 
 def _check_parts(

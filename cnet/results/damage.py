@@ -7,7 +7,7 @@ weights says what is likely: below ``RUINED_DB`` networks that were not trained 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,7 @@ _TRAINED_REMEDY = (
     "smaller training.learning_rate; if the data are few, train nothing (on the command line --no-training)."
 )
 _NAMED_TENSORS = 5
+_NAMED_OUTPUTS = 3
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class ResultWarning:
     """What the user of a point should know.
 
     Attributes:
-        code: ``accuracy_unknown``, ``likely_ruined``, ``layer_ruined``, ``few_inputs``, ``one_class``,
-            ``baseline_at_chance``, ``validation_seen`` or ``small_validation``.
+        code: ``accuracy_unknown``, ``likely_ruined``, ``layer_ruined``, ``few_inputs``, ``outputs_not_compared``,
+            ``one_class``, ``baseline_at_chance``, ``validation_seen`` or ``small_validation``.
         detail: what is wrong, and what to do.
         tensor: the name of the tensor that it is about; None for the whole network.
     """
@@ -134,6 +135,24 @@ def _without_measurement(point: Point, snr_db: float) -> Iterator[ResultWarning]
             "(compressible.exclude), or ask for a better quality.",
             layer.name,
         )
+
+
+def outputs_not_compared(names: Sequence[str], *, trained: bool) -> ResultWarning | None:
+    """The warning about outputs of a program that a job neither trains nor compares; None where there are none.
+
+    Args:
+        names: of these outputs.
+        trained: whether the job trains the network, by another output.
+    """
+    if not names:
+        return None
+    listed = ", ".join(names[:_NAMED_OUTPUTS]) + (", ..." if len(names) > _NAMED_OUTPUTS else "")
+    lost = "training by another output may have ruined them" if trained else "nothing measures what they have lost"
+    return ResultWarning(
+        "outputs_not_compared",
+        f"the program also gives {listed}, which this job does not compare: {lost}. Compare them with those of the "
+        "original before you use them, or export a module without them.",
+    )
 
 
 def accuracy_unknown() -> str:

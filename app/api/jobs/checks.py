@@ -23,6 +23,7 @@ from cnet.data.dataset_facts import DatasetFacts
 from cnet.errors import Issue, SpecError
 from cnet.models import Architecture
 from cnet.models.match import check_match
+from cnet.models.programs.document import ProgramOutput
 from cnet.models.programs.manifest import ProgramTensorRow
 from cnet.results.damage import RUINING_BITS, foreseen
 from cnet.search import CandidateGrid, is_searched, resolved_document
@@ -70,6 +71,7 @@ class CheckedSpec:
         checkpoint_id, program_id: ids of what is stored; None where the job names none.
         dataset: what the job trains on.
         tensors: what it compresses, and what it does not.
+        outputs: of the program; empty where the job names none.
         calibration: the inputs that ``calibrate`` names; None where they are those of ``dataset``.
     """
 
@@ -78,6 +80,7 @@ class CheckedSpec:
     dataset: DatasetFacts | None
     tensors: tuple[TensorFacts, ...]
     program_id: str | None = None
+    outputs: tuple[ProgramOutput, ...] = ()
     calibration: DatasetFacts | None = None
 
     def document(self) -> dict[str, Any]:
@@ -153,7 +156,8 @@ def _check_program(
     if dataset is not None:
         program_fit.check_dataset(program, cast(ProgramArchitecture, spec.program), dataset)
     tensors = (TensorFacts.of_program(row) for row in program.tensors if row.tied_to is None)
-    return CheckedSpec(spec, checkpoint.id if checkpoint else None, dataset, tuple(tensors), stored.id)
+    checkpoint_id = checkpoint.id if checkpoint else None
+    return CheckedSpec(spec, checkpoint_id, dataset, tuple(tensors), stored.id, program.outputs)
 
 
 def estimate(checked: CheckedSpec, queued: int) -> Estimate:
@@ -208,6 +212,7 @@ def warnings(checked: CheckedSpec) -> list[str]:
     selection = _selection(checked.spec)
     about_data = [_NO_VALIDATION] if checked.spec.trains and checked.spec.validation == 0 else []
     about_data += input_checks.about_calibration(checked.spec, checked.calibration or checked.dataset)
+    about_data += input_checks.about_outputs(checked.spec, checked.outputs)
     about_data += input_checks.about_labels(checked.spec, checked.dataset)
     about_data += input_checks.about_choices(checked.spec, checked.dataset)
     if not compressible_tensors(checked):

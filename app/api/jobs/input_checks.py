@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from app.api.backend import Backend
@@ -15,6 +16,9 @@ from cnet.data.validation import validation_samples
 from cnet.errors import Issue, SpecError
 from cnet.models import Architecture
 from cnet.models.match import check_match
+from cnet.models.programs.document import ProgramOutput
+from cnet.models.programs.outputs import other_outputs
+from cnet.results.damage import outputs_not_compared
 from cnet.results.data_doubts import one_class
 from cnet.results.resolution import small_validation
 from cnet.spec import JobSpec
@@ -72,6 +76,19 @@ def about_choices(spec: JobSpec, dataset: DatasetFacts | None) -> list[str]:
         return []
     percent = 100.0 if target.min_agreement is not None else None
     found = small_validation(samples, target.allowed_loss, percent, split)
+    return [] if found is None else [f"{found.code}: {found.detail}"]
+
+
+def about_outputs(spec: JobSpec, outputs: Sequence[ProgramOutput]) -> list[str]:
+    """The warning, behind its code, about outputs of a program that the job neither trains nor compares.
+
+    Args:
+        spec: the job.
+        outputs: of its program; empty where it has none.
+    """
+    if spec.program is None or not (spec.trains or spec.calibrate):
+        return []
+    found = outputs_not_compared(other_outputs(outputs, spec.program.output), trained=spec.adapts)
     return [] if found is None else [f"{found.code}: {found.detail}"]
 
 

@@ -19,7 +19,7 @@ def choose_output(outputs: Sequence[ProgramOutput], chosen: int | str | None) ->
         SpecError: there is no such output, there are several, or it has no floating-point numbers.
     """
     listed = ", ".join(f"{position}: {_described(one)}" for position, one in enumerate(outputs)) or "none"
-    floats = [position for position, one in enumerate(outputs) if one.dtype.startswith(("float", "bfloat"))]
+    floats = [position for position, one in enumerate(outputs) if _is_floating(one)]
     if chosen is None:
         logits = [position for position in floats if outputs[position].name == "logits"]
         if not floats:
@@ -38,6 +38,16 @@ def choose_output(outputs: Sequence[ProgramOutput], chosen: int | str | None) ->
     if named[0] not in floats:
         raise _refused(f"the output {_described(outputs[named[0]])} has no floating-point numbers", "another one")
     return named[0]
+
+
+def other_outputs(outputs: Sequence[ProgramOutput], chosen: int | str | None) -> list[str]:
+    """Names of the floating-point outputs of a program that a job does not use. Raises as ``choose_output``."""
+    used = choose_output(outputs, chosen)
+    return [one.name for position, one in enumerate(outputs) if position != used and _is_floating(one)]
+
+
+def _is_floating(output: ProgramOutput) -> bool:
+    return output.dtype.startswith(("float", "bfloat"))
 
 
 def _refused(what: str, remedy: str) -> SpecError:

@@ -221,7 +221,7 @@ class Pixels(nn.Module):
 
 @pytest.mark.parametrize("kind", ["uint8", "float16", "float64"])
 def test_element_types(kind: str, tmp_path: Path) -> None:
-    """Integer images reach the program as they are; its tensors keep their types."""
+    """Integer images reach the program as they are; its tensors keep their types. A second output is warned about."""
     rng = np.random.default_rng(0)
     module: nn.Module = Pixels() if kind == "uint8" else nn.Linear(12, 3).to(getattr(torch, kind))
     shape = (48, 3, 2, 2) if kind == "uint8" else (48, 12)
@@ -230,11 +230,14 @@ def test_element_types(kind: str, tmp_path: Path) -> None:
     archive = read_program(tmp_path / "net.pt2")
     program, labels = StoredProgram(archive.program, archive.weights), rng.integers(0, 3, 48)
     data = Dataset.of_arrays(inputs[:32], labels[:32], inputs[32:], labels[32:])
+    observer = Recorder()
 
-    outcome = run(
-        job_spec(JOBS["LSTM"]), Inputs(program.state_dict, data, tmp_path / "run", program=program), Recorder()
-    )
+    outcome = run(job_spec(JOBS["LSTM"]), Inputs(program.state_dict, data, tmp_path / "run", program=program), observer)
 
+    aside = [each.detail for each in outcome.points[0].warnings if each.code == "outputs_not_compared"]
+    logged = [text for event, text in observer.events if event == "log" and "outputs_not_compared" in text]
+    assert all("gives features" in text and "training by another output" in text for text in aside + logged)
+    assert len(aside) == len(logged) == (kind == "uint8")
     module.load_state_dict(open_bundle(outcome.bundles[0]).state_dict(), strict=True)
 
 

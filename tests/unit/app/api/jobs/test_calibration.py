@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch import Tensor, nn
 
+from cnet.training.programs import export_program
 from tests.api_bench import Bench, add_program, npz
 from tests.small_program import small_program
 from tests.unit.app.api.http.test_problems import check_problem
@@ -35,6 +39,34 @@ def test_inputs_without_labels_are_enough(bench: Bench) -> None:
     assert validated.json()["warnings"] == []
     assert made.json()["spec"]["quantize"]["name"] == "calibrated"
     check_problem(bench.client.delete(f"/v1/datasets/{inputs}"), 409, "in_use")
+
+
+class Heads(nn.Module):
+    """Logits, and a number beside them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.classes, self.size = nn.Linear(64, 10), nn.Linear(64, 1)
+
+    def forward(self, images: Tensor) -> dict[str, Tensor]:
+        """Of images of shape (n, 1, 8, 8)."""
+        rows = images.flatten(1)
+        return {"logits": self.classes(rows), "size": self.size(rows)}
+
+
+def test_outputs_that_are_not_compared_are_warned_about(bench: Bench, tmp_path: Path) -> None:
+    """Nothing measures what they lose; of a job on the weights alone that is true of all outputs."""
+    export_program(Heads(), torch.rand(4, 1, 8, 8), tmp_path / "net.pt2")
+    architecture = {"program": add_program(bench, (tmp_path / "net.pt2").read_bytes()).id}
+    inputs = {"calibrate": {"inputs": add_inputs(bench)}}
+
+    def warnings(**more: Any) -> list[str]:
+        answer = bench.client.post("/v1/jobs:validate", json={"architecture": architecture, **more})
+        return [each for each in answer.json()["warnings"] if each.startswith("outputs_not_compared: ")]
+
+    assert ["gives size," in each and "nothing measures" in each for each in warnings(**inputs)] == [True]
+    assert ["training by another output" in each for each in warnings(dataset="digits")] == [True]
+    assert warnings() == []
 
 
 def test_few_inputs_are_warned_about(bench: Bench) -> None:
