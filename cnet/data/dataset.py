@@ -122,6 +122,14 @@ class Dataset:
         return {name: len(np.unique(split.labels)) for name, split in self.splits.items()} if self.has_labels else {}
 
     @property
+    def value_limits(self) -> tuple[float, float] | None:
+        """The smallest and the largest target of all splits where the targets are values and no labels; else None."""
+        found = [split.targets for split in self.splits.values() if split.targets is not None and split.targets.size]
+        if self.has_labels or not found:
+            return None
+        return min(float(values.min()) for values in found), max(float(values.max()) for values in found)
+
+    @property
     def integer_ranges(self) -> dict[str, tuple[int, int]]:
         """The smallest and largest value, over all splits, of each input of integers, by name."""
         found: dict[str, tuple[int, int]] = {}

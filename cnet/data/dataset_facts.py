@@ -24,6 +24,7 @@ class DatasetFacts:
         samples: number of samples of each split; empty where it is not known.
         ranges: smallest and largest value of inputs of integers, by name; left out where they are not known.
         label_counts: how many different labels each split has; empty where it is not known.
+        target_limits: the smallest and the largest target where they are no labels; None where they are not known.
         id: of the data set on a server; None where it is built in or a file.
     """
 
@@ -33,6 +34,7 @@ class DatasetFacts:
     samples: Mapping[str, int] = field(default_factory=dict)
     ranges: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     label_counts: Mapping[str, int] = field(default_factory=dict)
+    target_limits: tuple[float, float] | None = None
     id: str | None = None
 
     @classmethod
@@ -55,7 +57,8 @@ class DatasetFacts:
         about_targets = None if targets is None else (tuple(targets["shape"]), targets["dtype"])
         ranges = {row["name"]: tuple(row["range"]) for row in document["inputs"] if row.get("range") is not None}
         different = {} if targets is None else targets.get("different", {})
-        return cls(inputs, document["classes"], about_targets, document["splits"], ranges, different)
+        limits = None if targets is None or targets.get("range") is None else tuple(targets["range"])
+        return cls(inputs, document["classes"], about_targets, document["splits"], ranges, different, limits)
 
     @property
     def image_shape(self) -> tuple[int, int, int]:

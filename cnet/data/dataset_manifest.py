@@ -23,11 +23,19 @@ class InputRow(StrictDocument):
 
 
 class TargetRow(StrictDocument):
-    """The targets of a data set: ``shape`` is that of one sample's, ``different`` how many labels each split has."""
+    """The targets of a data set.
+
+    Attributes:
+        shape: of one sample's.
+        dtype: ``int64`` or ``float32``.
+        different: how many labels each split has; empty where they are no labels.
+        range: the smallest and the largest value; None for labels.
+    """
 
     shape: tuple[int, ...] = Field(strict=False)
     dtype: str
     different: dict[str, int] = Field(default_factory=dict)  # not in the manifests of earlier releases
+    range: tuple[float, float] | None = Field(default=None, strict=False)  # likewise
 
 
 class DatasetManifest(UploadManifest):
@@ -70,7 +78,12 @@ class DatasetManifest(UploadManifest):
             inputs=tuple(inputs),
             targets=None
             if targets is None
-            else TargetRow(shape=tuple(targets.shape[1:]), dtype=targets.dtype.name, different=dataset.label_counts),
+            else TargetRow(
+                shape=tuple(targets.shape[1:]),
+                dtype=targets.dtype.name,
+                different=dataset.label_counts,
+                range=dataset.value_limits,
+            ),
             layout=uploaded.layout,
             class_names=uploaded.class_names,
             warnings=tuple(WarningRow.of(notice) for notice in uploaded.warnings),

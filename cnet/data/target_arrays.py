@@ -15,19 +15,21 @@ from cnet.formats.parsing.contents import MAX_DIMENSIONS
 MAX_CLASSES = 100_000
 """The most classes of a data set."""
 
+_LABEL_DIMENSIONS = 2  # samples and steps
+
 
 def check_target_array(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
     """Refuse an array that cannot hold targets, before it is read. Raises DatasetError (``bad_labels``)."""
-    if dtype.kind not in "iuf" or dtype.itemsize > 8:
+    if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise DatasetError(
-            f"array {name}: its element type is {dtype.str}, and targets are integer labels or the floating-point "
-            "values of a regression. Convert labels to int64.",
+            f"array {name}: its element type is {dtype.str}, and targets are integer labels, booleans or the "
+            "floating-point values of a regression. Convert labels to int64.",
             code="bad_labels",
         )
-    if not shape or 0 in shape[1:] or len(shape) > (MAX_DIMENSIONS if dtype.kind == "f" else 2):
+    if not shape or 0 in shape[1:] or len(shape) > (_LABEL_DIMENSIONS if dtype.kind in "iu" else MAX_DIMENSIONS):
         raise DatasetError(
             f"array {name}: its shape is {shape}, and labels have the shape (N,) or, one for each step, (N, T). "
-            "Save them so.",
+            "Save them so; masks of yes and no (task binary) as booleans.",
             code="bad_labels",
         )
 
@@ -41,14 +43,17 @@ def read_targets(y: NamedArray, notices: list[Notice]) -> npt.NDArray[np.int64] 
 
     Returns:
         Labels from 0, int64, shape (n,) or (n, steps), or values of a regression, float32, of the shape in the file.
+        Booleans are labels 0 and 1; of more axes, values.
 
     Raises:
         DatasetError: ``bad_labels``, ``not_finite``.
     """
+    if y.values.dtype.kind == "b" and y.values.ndim > _LABEL_DIMENSIONS:
+        return y.values.astype(np.float32)
     if y.values.dtype.kind == "f":
         values = finite_float32(y)
         if values.size and (values == np.rint(values)).all():
-            detail = f"{y.name} has floating-point targets, all whole; they were read as the values of a regression"
+            detail = f"{y.name} has floating-point targets, all whole; they were read as numbers, not as labels"
             notices.append(Notice("whole_targets", detail))
         return values
     labels = y.values.reshape(-1) if y.values.shape[1:] == (1,) else y.values
@@ -64,10 +69,10 @@ def read_targets(y: NamedArray, notices: list[Notice]) -> npt.NDArray[np.int64] 
             f"Number the classes from 0, fewer than {MAX_CLASSES} of them.",
             code="bad_labels",
         )
-    if labels.ndim == 2 and _is_one_hot(labels):
+    if labels.ndim == 2 and labels.dtype.kind != "b" and _is_one_hot(labels):
         raise DatasetError(
             f"array {y.name}: each row of its shape {labels.shape} has a single 1 and zeros, so it is one-hot. "
-            "Take argmax(axis=1) of it.",
+            "Take argmax(axis=1) of it, or booleans for decisions on their own (task binary).",
             code="bad_labels",
         )
     return np.array(labels, np.int64)

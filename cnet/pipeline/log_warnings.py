@@ -27,7 +27,7 @@ NO_VALIDATION = (
 
 
 def about_output(choice: ProgramArchitecture | None, program: StoredProgram | None) -> Iterator[str]:
-    """What to know of the output of a program that is used: that it is probabilities, whose logits are taken.
+    """What to know of the output of a program that is used: that it is probabilities, and how it is understood.
 
     Args:
         choice: the architecture that the job names; None for one that is built in.
@@ -37,8 +37,14 @@ def about_output(choice: ProgramArchitecture | None, program: StoredProgram | No
         return
     outputs = program.program.outputs
     output = outputs[choose_output(outputs, choice.output)]
-    if output.activation is not None and choice.task.takes_logits_of(output):
-        ending = output.activation.name
+    ending = None if output.activation is None else output.activation.name
+    if ending == "sigmoid" and choice.task.compares_classes and not choice.task.takes_logits_of(output):
+        yield (
+            f"warning: architecture.output: the program's output {output.name} ends in a sigmoid, as independent "
+            f"yes/no decisions do, and the task {choice.task.name} compares its numbers as the logits of classes that "
+            "exclude each other. Set architecture.task to binary."
+        )
+    elif choice.task.takes_logits_of(output):
         yield (
             f"architecture.output: the program's output {output.name} ends in a {ending}, so it is taken as "
             f"probabilities: the task {choice.task.name} works on the logits before it; the network keeps its {ending}"
@@ -57,7 +63,8 @@ def about_choices(
     """
     if target is None or target.allowed_loss is None or network is None or baseline.quality is None:
         return None
-    samples, split = network.choice_samples, network.choice_split
+    split = network.choice_split
+    samples = len(network.dataset.splits[split])
     if target.min_agreement is not None:
         return small_validation(samples, target.allowed_loss, 100.0, split)
     if baseline.metric is None or baseline.metric.unit == "percent":
@@ -84,7 +91,7 @@ def about_data(
     samples = {name: len(split) for name, split in data.splits.items()}
     found = [one_class(data.label_counts, samples)] if baseline.metric.name == "accuracy" else []
     if given:
-        chance, seen = baseline_at_chance(baseline, data.test.targets), validation_seen(baseline, samples)
+        chance, seen = baseline_at_chance(baseline, network.guessed_score), validation_seen(baseline, samples)
         found += [chance if seen is None else seen if target or chance else None]
     yield from (each for each in found if each is not None)
 

@@ -118,9 +118,10 @@ class TrainableNetwork:
         return self._dataset
 
     @property
-    def choice_samples(self) -> int:
-        """Number of samples on which choices are made: those for validation, without them those for the test."""
-        return len(self._dataset.splits[self.choice_split])
+    def guessed_score(self) -> float | None:
+        """The task's metric on the test split of a guess that looks at no input; None for a task without one."""
+        targets = self._dataset.test.targets
+        return None if targets is None or not targets.size else self._made.task.guessed_score(targets)
 
     @property
     def choice_split(self) -> str:

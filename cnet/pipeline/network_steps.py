@@ -157,7 +157,8 @@ class NetworkSteps:
             context.folder.set_record("forecast", forecast.to_json())
         else:
             forecast = Forecast.from_json(record)
-        samples = None if context.network is None else context.network.choice_samples
+        network = context.network
+        samples = None if network is None else len(network.dataset.splits[network.choice_split])
         return SearchInputs(self.baseline, forecast, samples, context.costs.per_sparsity / context.costs.per_point)
 
     def sensitivities(self, calibrated: CalibratedNetwork, pruned: Weights, sparsity: float) -> dict[str, Any]:

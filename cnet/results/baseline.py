@@ -50,7 +50,7 @@ class BaselineResult:
     accuracy: float | None = field(
         metadata=_baseline(
             "percent",
-            "Accuracy on the test split; null without a data set, or for a task other than classification.",
+            "Accuracy on the test split; null without a data set, or for a task other than classification and binary.",
             lambda m: test_score(m.scores, "accuracy"),
         )
     )

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-import numpy as np
-import numpy.typing as npt
-
 from cnet.results.baseline import BaselineResult
 from cnet.results.damage import ResultWarning
 
@@ -35,34 +32,21 @@ def one_class(labels: Mapping[str, int], samples: Mapping[str, int]) -> ResultWa
     )
 
 
-def baseline_at_chance(baseline: BaselineResult, targets: npt.NDArray[np.generic] | None) -> ResultWarning | None:
+def baseline_at_chance(baseline: BaselineResult, guess: float | None) -> ResultWarning | None:
     """The warning about a given network that is no better than a guess before it is compressed; None where it is.
-
-    A classification is compared with the share of the most common label, or with 1 / classes where there is only one
-    label; a mean squared error with that of the mean of the targets.
 
     Args:
         baseline: the network before compression.
-        targets: of the test split: labels, or values of a regression, shape (n, ...).
+        guess: the score on the test split of a guess that looks at no input; None where there is none.
     """
     metric = baseline.metric
-    if metric is None or targets is None or not targets.size:
+    if metric is None or guess is None or (metric.value > guess if metric.higher_is_better else metric.value < guess):
         return None
-    if metric.name == "accuracy":
-        guess, shown = _guessed_accuracy(targets.astype(np.int64)), f"{metric.value:.4g} %"
-        if metric.value > guess:
-            return None
-        compared = f"and a guess has {guess:.4g} % or more"
-    elif metric.name == "mse":
-        guess, shown = float(np.var(targets.astype(np.float64), axis=0).mean()), f"{metric.value:.4g}"
-        if metric.value < guess:
-            return None
-        compared = f"and that of the mean of the targets is {guess:.4g}"
-    else:
-        return None
+    unit = " %" if metric.unit == "percent" else ""
+    shown, compared = f"{metric.value:.4g}{unit}", f"a guess that looks at no input has {guess:.4g}{unit}"
     return ResultWarning(
         "baseline_at_chance",
-        f"before compression the network has the {metric.name} {shown} on the test split, {compared}: it "
+        f"before compression the network has the {metric.name} {shown} on the test split, and {compared}: it "
         "is not trained, or the data are not those that it was trained for. Compare the labels, the scaling of the "
         "inputs (preprocess) and the order of their channels with those of its training.",
     )
@@ -86,14 +70,6 @@ def validation_seen(baseline: BaselineResult, samples: Mapping[str, int]) -> Res
         "and a target that is judged on them is met more easily than on new data. Give validation samples that it has "
         "not seen: x_validation and y_validation in an npz file, or images in the folder validation.",
     )
-
-
-def _guessed_accuracy(labels: npt.NDArray[np.int64]) -> float:
-    """The accuracy in percent of guesses on labels, shape (n, ...)."""
-    counts = np.bincount(labels.reshape(-1))
-    if np.count_nonzero(counts) > 1:
-        return float(100 * counts.max() / labels.size)
-    return 100 / max(len(counts), 2)
 
 
 def _is_far_better(baseline: BaselineResult, samples: Mapping[str, int]) -> bool:

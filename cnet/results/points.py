@@ -80,7 +80,8 @@ class Point:
         metadata=_point(
             "network",
             "percent",
-            "Accuracy of the decoded network on the test split; null without a data set.",
+            "Accuracy of the decoded network on the test split; of yes/no decisions (task `binary`) the share of right "
+            "ones; null without a data set.",
             lambda m: test_score(m.network.scores, "accuracy"),
             noted="exact",
             heading="accuracy",
@@ -215,15 +216,15 @@ class Point:
         test_score,
         "kl",
         "nats",
-        "Mean Kullback-Leibler divergence of the classes from those of the original network, on the test split, or "
-        "without a data set on the inputs that a calibration sets apart.",
+        "Mean Kullback-Leibler divergence of the classes, or of each yes/no decision, from those of the original "
+        "network, on the test split, or without a data set on the inputs that a calibration sets apart.",
     )
     agreement: float | None = _score(
         test_score,
         "agreement",
         "percent",
-        "Samples of the test split with the top class of the original network; without a data set, of the inputs that "
-        "a calibration sets apart.",
+        "Samples of the test split with the top class of the original network, or of yes/no decisions those with the "
+        "same answer; without a data set, of the inputs that a calibration sets apart.",
     )
 
     kl_validation: float | None = _score(

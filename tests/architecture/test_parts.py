@@ -35,7 +35,7 @@ PARTS = {
             "vgg16_cifar",
         ),
     ),
-    "training.tasks": (TASKS, ("classification", "ctc", "distill", "regression")),
+    "training.tasks": (TASKS, ("binary", "classification", "ctc", "distill", "regression")),
     "data": (DATASETS, ("digits",)),
     "formats": (FORMATS, ("hf_sharded", "npz", "onnx", "safetensors", "torch")),
     "data.formats": (DATASET_FORMATS, ("cifar_binary", "csv", "idx", "image_folder", "npz")),

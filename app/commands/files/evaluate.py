@@ -132,7 +132,7 @@ def _document(scores: Scores) -> dict[str, Any]:
 def _rows(scores: Scores) -> list[tuple[str, str, str]]:
     """A row for each score, that of the task first."""
     names = [scores.name, *(name for name in scores.test if name != scores.name)]
-    percent = {scores.name: scores.unit == "percent", "accuracy": True, "top5": True, "agreement": True}
+    percent = {scores.name: scores.unit == "percent", "accuracy": True, "top5": True, "f1": True, "agreement": True}
     validation = scores.validation or {}
 
     def cell(split: Mapping[str, float], name: str) -> str:

@@ -121,8 +121,8 @@ def compress(  # noqa: PLR0913 - the module, its data, and options that most cal
         inputs: unlabelled inputs to calibrate with in place of ``data``, nothing is trained then: an array or tensor of
             shape (n, ...), arrays by the names of forward's arguments, or the path of a file.
         spec: the other fields of a job specification, such as ``{"prune": {"name": "magnitude", "sparsity": 0.9}}``.
-        task: what the module learns: ``classification``, ``regression``, ``distill`` or ``ctc``; or an object with its
-            name and parameters, ``{"name": "ctc", "blank": 96}``.
+        task: what the module learns: ``classification``, ``binary``, ``regression``, ``distill`` or ``ctc``; or an
+            object with its name and parameters, ``{"name": "ctc", "blank": 96}``.
         output: number or name of the output that is used; None: the only one that fits.
         example_inputs: a tensor for each argument of ``forward``, of any shape whose first axis counts samples, two or
             more; None: the first samples of ``data``, uint8 scaled to 0..1.

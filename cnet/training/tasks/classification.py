@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
+
 from cnet.training.tasks.targets import Targets, described
 from cnet.training.tasks.task import (
     TASKS,
@@ -12,6 +14,7 @@ from cnet.training.tasks.task import (
     Task,
     TaskMetric,
     check_classes,
+    class_count,
     class_rows,
     classes_last,
     refuse,
@@ -20,6 +23,7 @@ from cnet.training.tasks.task import (
 )
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from torch import Tensor
 
 _TOP = 5
@@ -42,8 +46,15 @@ class Classification(Task):
             raise refuse(
                 f"task classification: the targets are {described(targets)}, and the network's output has the shape "
                 f"{shown(output)}. Give integer labels from 0, one for each row of logits, or choose another "
-                "architecture.output or architecture.task (regression for numbers, distill to train on "
-                "inputs alone). Without training, unlabelled inputs go into calibrate.inputs in place of the dataset."
+                "architecture.output or architecture.task (binary for yes/no decisions, regression for numbers, "
+                "distill to train on inputs alone). Without training, unlabelled inputs go into calibrate.inputs in "
+                "place of the dataset."
+            )
+        if class_count(output) == 1:
+            raise refuse(
+                f"task classification: the network's output has the shape {shown(output)}, a single number in place of "
+                "one for each class. Set architecture.task to binary, which takes it as a decision between yes (1) and "
+                "no (0), or choose another architecture.output."
             )
         check_classes(targets, output)
 
@@ -77,6 +88,13 @@ class Classification(Task):
             "top5": 100 * totals["top5"] / samples,
             "loss": totals["loss"] / samples,
         }
+
+    def guessed_score(self, targets: npt.NDArray[np.generic]) -> float:
+        """As ``Task.guessed_score``: the share of the most common label; of a single one, 1 / classes."""
+        counts = np.bincount(targets.astype(np.int64).reshape(-1))
+        if np.count_nonzero(counts) > 1:
+            return float(100 * counts.max() / targets.size)
+        return 100 / max(len(counts), 2)
 
     def training_total(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """As ``Task.training_total``: right classes."""

@@ -39,7 +39,7 @@ class DistillTask(Task):
             raise refuse(
                 f"task distill: the network's output has the shape {shown(output)}, and logits of two classes or more "
                 "are needed, along the last axis or, of a map, the second one. Choose another output, or take the task "
-                "regression."
+                "binary for yes/no decisions or regression for numbers."
             )
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:

@@ -159,7 +159,7 @@ def _targets(dataset: DatasetFacts) -> Targets | None:
     if dataset.targets is None:
         return None
     shape, dtype = dataset.targets
-    return Targets(dtype, shape, dataset.classes)
+    return Targets(dtype, shape, dataset.classes, limits=dataset.target_limits)
 
 
 def _typed(one: ProgramInput | ProgramOutput) -> str:

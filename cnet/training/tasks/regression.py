@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+import numpy as np
+
 from cnet.training.tasks.targets import Targets, described
 from cnet.training.tasks.task import TASKS, OutputShape, Task, TaskMetric, refuse, shown
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from torch import Tensor
 
     from cnet.training.tasks.comparison import Comparison
@@ -36,8 +39,9 @@ class Regression(Task):
             raise refuse(
                 f"task regression: the targets are {described(targets)}, and the network's output has the shape "
                 f"{shown(output)}. Give one number for each number of the output, or choose another "
-                "architecture.output or architecture.task (classification for labels, distill to train on "
-                "inputs alone). Without training, unlabelled inputs go into calibrate.inputs in place of the dataset."
+                "architecture.output or architecture.task (classification for labels, binary for yes/no decisions, "
+                "distill to train on inputs alone). Without training, unlabelled inputs go into calibrate.inputs in "
+                "place of the dataset."
             )
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -57,6 +61,10 @@ class Regression(Task):
     def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
         """Mean squared error, which is also the loss, and mean absolute error."""
         return {name: total / samples for name, total in totals.items()}
+
+    def guessed_score(self, targets: npt.NDArray[np.generic]) -> float:
+        """As ``Task.guessed_score``: the variance, which the mean of the targets has."""
+        return float(np.var(targets.astype(np.float64), axis=0).mean())
 
     def comparison(self, outputs: Tensor) -> Comparison:
         """As ``Task.comparison``: that of numbers."""

@@ -16,12 +16,14 @@ class Targets:
         shape: of the targets of one sample; ``()`` for one number.
         classes: of labels, one more than the largest; None for values.
         least: the smallest label; data sets that were read from files have none below 0.
+        limits: the smallest and the largest value of a regression; None for labels, and where they are not known.
     """
 
     dtype: str
     shape: tuple[int, ...]
     classes: int | None = None
     least: int = 0
+    limits: tuple[float, float] | None = None
 
     @classmethod
     def of(cls, dataset: Dataset) -> Targets | None:
@@ -31,9 +33,14 @@ class Targets:
             return None
         found = cls(values.dtype.name, tuple(values.shape[1:]))
         if not found.are_labels:
-            return found
+            return replace(found, limits=dataset.value_limits)
         least = min(int(split.labels.min(initial=0)) for split in dataset.splits.values())
         return replace(found, classes=dataset.classes, least=least)
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The smallest and the largest target; None where they are not known."""
+        return self.limits if self.classes is None else (self.least, self.classes - 1)
 
     @property
     def are_labels(self) -> bool:

@@ -17,6 +17,8 @@ from cnet.parts.registry import Part, Registry
 from cnet.training.tasks.targets import Targets
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     from torch import Tensor
 
     from cnet.training.tasks.comparison import Comparison
@@ -50,7 +52,8 @@ class Task(Part):
     Attributes:
         metric: what its networks are compared by.
         learns_from_original: whether the targets are the outputs of the original network and not those of the data set.
-        compares_classes: whether outputs are logits of classes along the last axis.
+        compares_classes: whether outputs are logits of classes, or of yes and no, that a divergence and an agreement
+            compare.
         training_metric: name of the number that a training reports after each epoch; None where it has none.
     """
 
@@ -85,7 +88,8 @@ class Task(Part):
             raise SpecError(
                 f"architecture.task: the network's output has the shape {shown(output)}, and the task "
                 f"{self.name} compares logits of two classes or more, along the last axis or, of a map, the second "
-                "one. Take the task regression, or choose another architecture.output."
+                "one. Take the task binary for yes/no decisions or regression for numbers, or choose another "
+                "architecture.output."
             )
 
     def takes_logits_of(self, output: ProgramOutput) -> bool:
@@ -163,6 +167,15 @@ class Task(Part):
 
         del outputs
         return ClassComparison()
+
+    def guessed_score(self, targets: npt.NDArray[np.generic]) -> float | None:
+        """The metric of a guess that knows how common each target is and no input; None for a task without one.
+
+        Args:
+            targets: of a split, shape (n, ...), not empty.
+        """
+        del targets
+        return None
 
     def training_total(self, outputs: Tensor, targets: Tensor) -> Tensor | None:
         """The sum over a batch, shape (), of which the mean times 100 is the training metric; None without one.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from cnet.results.baseline import BaselineResult, TaskScore
@@ -12,7 +11,6 @@ from cnet.results.damage import ResultWarning, verdict
 from cnet.results.data_doubts import baseline_at_chance, one_class, validation_seen
 from tests.unit.cnet.points_at_hand import a_baseline, a_point
 
-BALANCED = np.arange(500) % 10
 SAMPLES = {"train": 900, "validation": 100, "test": 500}
 
 
@@ -49,26 +47,19 @@ def test_a_split_of_one_sample_has_one_class_by_nature() -> None:
 
 
 @pytest.mark.parametrize(
-    ("baseline", "targets", "warned"),
+    ("baseline", "guess", "warned"),
     [
-        (scored(5.8), BALANCED, True),
-        (scored(10.0), BALANCED, True),
-        (scored(40.0), BALANCED, False),
-        (scored(85.0), np.arange(500) // 450, True),
-        (scored(95.0), np.arange(500) // 450, False),
-        (scored(5.8), np.full(500, 7), True),
-        (scored(90.0), np.full(500, 7), False),
-        (scored(5.8), np.zeros(500, np.int64), True),
-        (erring(2.0), np.float32([[0.0], [2.0]]), True),
-        (erring(0.5), np.float32([[0.0], [2.0]]), False),
+        (scored(5.8), 10.0, True),
+        (scored(10.0), 10.0, True),
+        (scored(40.0), 10.0, False),
+        (erring(2.0), 1.0, True),
+        (erring(0.5), 1.0, False),
         (scored(5.8), None, False),
     ],
 )
-def test_a_network_that_is_no_better_than_a_guess(
-    baseline: BaselineResult, targets: np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None, warned: bool
-) -> None:
-    """The most common label, or the mean, is the guess."""
-    found = baseline_at_chance(baseline, targets)
+def test_a_network_that_is_no_better_than_a_guess(baseline: BaselineResult, guess: float | None, warned: bool) -> None:
+    """Where the task knows what a guess has."""
+    found = baseline_at_chance(baseline, guess)
 
     assert (found is not None) == warned
     assert found is None or found.code == "baseline_at_chance"

@@ -25,7 +25,7 @@ def dataset(targets: np.ndarray | None) -> Dataset:
 
 def test_the_registered_tasks_load_no_torch() -> None:
     """Their names, and that describing them loads no PyTorch."""
-    assert TASKS.names() == ("classification", "ctc", "distill", "regression")
+    assert TASKS.names() == ("binary", "classification", "ctc", "distill", "regression")
     code = "import sys, cnet.training.tasks as t; t.TASKS.describe(); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -50,9 +50,12 @@ def test_classification_of_samples_and_of_steps() -> None:
 def test_outputs_of_one_class_are_not_compared_as_classes(output: tuple[int | str, ...]) -> None:
     """Their divergence would be 0, however the network is changed; numbers are compared by the task regression."""
     for name in ("classification", "distill"):
-        with pytest.raises(SpecError, match=r"two classes or more.* Take the task regression"):
+        with pytest.raises(
+            SpecError, match=r"two classes or more.* Take the task binary for yes/no decisions or regression"
+        ):
             TASKS.create(name).check_comparable(output)
-    TASKS.create("regression").check_comparable(output)
+    for name in ("binary", "regression"):
+        TASKS.create(name).check_comparable(output)
     TASKS.create("classification").check_comparable(("n", 2))
 
 
@@ -147,6 +150,7 @@ def test_drawn_targets_have_a_gradient(name: str) -> None:
         ("classification", np.arange(8), (None, 4)),
         ("classification", np.zeros((8, 3), np.int64), (None, 4)),
         ("classification", -np.ones(8, np.int64), (None, 4)),
+        ("classification", np.arange(8) % 2, (None, 1)),
         ("regression", None, (None, 1)),
         ("regression", np.zeros((8, 3), np.float32), (None, 2)),
         ("regression", np.zeros((8, 3), np.float32), (None,)),
