@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _MIDDLE = 0.5  # between no and yes
+_COMMON = 90.0  # percent of decisions with the more common answer, from which on an agreement tells little
+_RARE_ANSWERS = (
+    "warning: task binary: the original network gives the more common answer of each decision in {:.1f} % of all, so "
+    "that a network that never gives the other one has this agreement too, and a high accuracy. Judge by kl (on the "
+    "command line --max-kl), or with labels by F1 (cnet evaluate)."
+)
 
 
 @TASKS.register("binary")
@@ -64,9 +70,11 @@ class Binary(Task):
         return output.activation is not None and output.activation.name == "sigmoid"
 
     def doubt_about(self, outputs: Tensor) -> str | None:
-        """As ``Task.doubt_about``: outputs that are all from 0 to 1 are probabilities."""
+        """As ``Task.doubt_about``: outputs from 0 to 1 are probabilities; of rare answers an agreement tells little."""
         if not outputs.ge(0).all() or not outputs.le(1).all():
-            return None
+            yes = (outputs > 0).double().mean(0)
+            common = 100 * yes.maximum(1 - yes).mean().item()
+            return None if common < _COMMON else _RARE_ANSWERS.format(common)
         return (
             "warning: architecture.output: the original network's outputs are all between 0 and 1, as probabilities "
             "are, but the program does not end in a sigmoid that can be left out, and the task binary takes them as "

@@ -146,6 +146,17 @@ def test_a_sigmoid_at_the_end_is_left_out(name: str | None, taken: bool) -> None
     assert BINARY.takes_logits_of(output) == taken
 
 
+@pytest.mark.parametrize(("yes", "warned"), [(0, True), (1, True), (2, False)])
+def test_rare_answers_are_warned_about(yes: int, warned: bool) -> None:
+    """Where one answer is given in nine of ten cases; each label has its own."""
+    outputs = torch.cat([-torch.ones(20, 1), 2 * torch.ones(20, 1)], 1)
+    outputs[: 2 * yes] *= -1
+
+    found = BINARY.doubt_about(outputs)
+
+    assert (found is not None and f"in {100 - 10 * yes:.1f} % of all" in found) == warned
+
+
 class Labels(nn.Module):
     """A network of independent labels, which ends in a sigmoid or in another function."""
 
