@@ -27,8 +27,8 @@ class Split:
         inputs: an array of any element type for each input of the network, in the network's order; axis 0 counts the
             samples. Images are of shape (n, channels, height, width): uint8 (0 to 255, which training scales to 0 to 1)
             or float32 (not scaled).
-        targets: labels from 0, int64, of shape (n,) or, with a label for each step, (n, steps); values of a regression,
-            float32, of shape (n, ...); None where the samples have no labels.
+        targets: labels from 0, int64, of shape (n,) or, with a label for each step or place, (n, steps) or (n, rows,
+            columns); values of a regression, float32, of shape (n, ...); None where the samples have no labels.
     """
 
     inputs: Mapping[str, Array]

@@ -15,8 +15,6 @@ from cnet.formats.parsing.contents import MAX_DIMENSIONS
 MAX_CLASSES = 100_000
 """The most classes of a data set."""
 
-_LABEL_DIMENSIONS = 2  # samples and steps
-
 
 def check_target_array(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
     """Refuse an array that cannot hold targets, before it is read. Raises DatasetError (``bad_labels``)."""
@@ -26,10 +24,10 @@ def check_target_array(name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) 
             "floating-point values of a regression. Convert labels to int64.",
             code="bad_labels",
         )
-    if not shape or 0 in shape[1:] or len(shape) > (_LABEL_DIMENSIONS if dtype.kind in "iu" else MAX_DIMENSIONS):
+    if not shape or 0 in shape[1:] or len(shape) > MAX_DIMENSIONS:
         raise DatasetError(
-            f"array {name}: its shape is {shape}, and labels have the shape (N,) or, one for each step, (N, T). "
-            "Save them so; masks of yes and no (task binary) as booleans.",
+            f"array {name}: its shape is {shape}, and targets have the shape (N,) or, several for each sample, "
+            f"(N, ...), with at most {MAX_DIMENSIONS} axes and no empty one. Save them so.",
             code="bad_labels",
         )
 
@@ -42,14 +40,12 @@ def read_targets(y: NamedArray, notices: list[Notice]) -> npt.NDArray[np.int64] 
         notices: gets what the user should know.
 
     Returns:
-        Labels from 0, int64, shape (n,) or (n, steps), or values of a regression, float32, of the shape in the file.
-        Booleans are labels 0 and 1; of more axes, values.
+        Labels from 0, int64, or values of a regression, float32: of the shape in the file, (n, 1) as (n,) of labels.
+        Booleans are labels 0 and 1.
 
     Raises:
         DatasetError: ``bad_labels``, ``not_finite``.
     """
-    if y.values.dtype.kind == "b" and y.values.ndim > _LABEL_DIMENSIONS:
-        return y.values.astype(np.float32)
     if y.values.dtype.kind == "f":
         values = finite_float32(y)
         if values.size and (values == np.rint(values)).all():

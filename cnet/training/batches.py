@@ -65,6 +65,13 @@ class _Augmentation:
     def draw(cls, augment: Augment, split: DeviceSplit, generator: torch.Generator) -> _Augmentation:
         if (augment.shift or augment.flip) and all(values.dim() != 4 for values in split.inputs):
             raise SpecError("training.augment: the data set has no images. Leave augment out.")
+        places = tuple(split.targets.shape[1:])[-2:]
+        are_maps = any(values.dim() == 4 and values.shape[2:] == places for values in split.inputs)
+        if (augment.shift or augment.flip) and are_maps:
+            raise SpecError(
+                f"training.augment: the targets are maps of {places[0]}x{places[1]} pixels, as the images are, and "
+                "would not move with them. Leave augment out."
+            )
         size, count = 2 * augment.shift + 1, len(split)
         shifts = torch.randint(size, (count, 2), generator=generator) if augment.shift else None
         flips = torch.randint(2, (count,), generator=generator).bool() if augment.flip else None

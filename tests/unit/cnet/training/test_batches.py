@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from cnet.errors import SpecError
 from cnet.training import batches
 from cnet.training.config import Augment, Preprocess
 from cnet.training.device_splits import DeviceSplit, load_splits
@@ -32,6 +33,16 @@ def test_batches_have_almost_equal_sizes_and_hold_every_image_once(size: int, si
     assert [len(x) for x, _ in found] == sizes
     rows = sorted(tuple(row.reshape(-1).tolist()) for x, _ in found for row in x)
     assert rows == sorted(tuple(row.reshape(-1).tolist()) for row in images().inputs[0] / 255)
+
+
+def test_targets_that_are_maps_are_not_augmented() -> None:
+    """They would stay where they are while the images move."""
+    split = images()
+    maps = DeviceSplit(split.inputs, torch.zeros(32, *split.inputs[0].shape[2:]), split.scalings)
+
+    next(batches.random_batches(maps, 8, Augment(), batches.epoch_generator(0, "finetune", 0)))
+    with pytest.raises(SpecError, match="the targets are maps of 8x8 pixels"):
+        next(batches.random_batches(maps, 8, Augment(flip=True), batches.epoch_generator(0, "finetune", 0)))
 
 
 def test_order_follows_seed_stage_and_epoch() -> None:
