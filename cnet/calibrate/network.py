@@ -97,10 +97,13 @@ class OutputComparison(NetworkOnInputs):
             loaded = self.load(original)
             if not self._before:
                 self._before.append(self.outputs(loaded, original))
-                if doubt := self.task.doubt_about(self._before[0]):
-                    self.observer.log(doubt)
             before = self._before[0]
             return self.task.comparison(before).compare(self.outputs(loaded, decoded), before)
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the outputs can hardly be what the task takes them for; None where they may be, or are not known yet."""
+        return self.task.doubt_about(self._before[0]) if self._before else None
 
     @cached_property
     def _before(self) -> list[Tensor]:

@@ -110,6 +110,11 @@ class CalibratedNetwork:
         measured = {name: TensorFisher.from_json(document) for name, document in sensitivities.items()}
         return self._calibration.quantize(weights, keep, quantizing, measured, on_fraction)
 
+    @property
+    def doubt(self) -> str | None:
+        """Why the outputs can hardly be what the task takes them for; None where they may be, or are not known yet."""
+        return None if self._comparison is None else self._comparison.doubt
+
     def scores(self, decoded: Weights, original: Weights) -> Scores | None:
         """How the outputs of a decoded network differ on inputs set apart; None where a data set measures it.
 

@@ -87,9 +87,9 @@ class TrainableNetwork:
         self._plan = plan
         self._dataset = dataset
         self._source = source
-        self._observer = observer
         self._made = _trainer(plan, dataset, preprocess, selection, observer, source.program)
-        self._original_outputs: dict[str, Tensor] | None = None
+        self._evaluated = [name for name in ("test", "validation") if name in dataset.splits]
+        self._original_outputs: dict[str, Tensor] = {}
 
     @cached_property
     def _trainer(self) -> Trainer:
@@ -218,8 +218,7 @@ class TrainableNetwork:
             weights: of the network to evaluate.
             original: of the network before compression, to compare outputs with; None: no comparison.
         """
-        splits = [name for name in ("test", "validation") if name in self._dataset.splits]
-        references = dict.fromkeys(splits, None) | self._reference(original)
+        references = dict.fromkeys(self._evaluated, None) | self._reference(original)
         found = self._trainer.evaluate_splits(weights, references)
         metric = self._trainer.task.metric
         validation = found["validation"].scores if "validation" in found else None
@@ -229,16 +228,17 @@ class TrainableNetwork:
         """Accuracy in percent on the test split; None for a task without it."""
         return self._trainer.evaluate(weights).scores.get("accuracy")
 
+    @property
+    def doubt(self) -> str | None:
+        """Why the outputs can hardly be what the task takes them for; None where they may be, or are not known yet."""
+        known = self._original_outputs.get("test")
+        return None if known is None else self._trainer.task.doubt_about(known)
+
     def _reference(self, original: Weights | None) -> dict[str, Tensor]:
         """The outputs of the original network on both splits, computed once."""
-        if original is None:
-            return {}
-        if self._original_outputs is None:
-            splits = [name for name in ("test", "validation") if name in self._dataset.splits]
-            self._original_outputs = self._trainer.outputs(original, splits)
-            if doubt := self._trainer.task.doubt_about(self._original_outputs["test"]):
-                self._observer.log(doubt)
-        return self._original_outputs
+        if original is not None and not self._original_outputs:
+            self._original_outputs = self._trainer.outputs(original, self._evaluated)
+        return {} if original is None else self._original_outputs
 
 
 def evaluate(network: TrainableNetwork | None, weights: Weights, original: Weights | None = None) -> Scores | None:

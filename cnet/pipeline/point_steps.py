@@ -19,7 +19,7 @@ from cnet.pipeline import log_warnings
 from cnet.pipeline.context import RunContext
 from cnet.pipeline.network_steps import NetworkSteps
 from cnet.pipeline.point_metrics import PointRequest, check_finite, measured_point, point_of
-from cnet.results.damage import ResultWarning
+from cnet.results.damage import DOUBTFUL_CODE, ResultWarning
 from cnet.results.measurements import NetworkMeasurement, PointMeasurement
 from cnet.results.metrics import compute_notes, declared_metrics
 from cnet.results.metrics import notes as compute_noted
@@ -129,10 +129,18 @@ class PointSteps(ABC, Generic[PrunedT, SymbolsT]):
             context.folder.drop_training(request.name)
             context.folder.drop_labels(request.name)
             point = point_of(measured, sizes)
-            context.log(f"warning: {each.code}: {each.detail}" for each in point.warnings)
-            point = replace(point, warnings=(*point.warnings, *self.about_choices()))
+            doubts = self._about_outputs()
+            told = (*point.warnings, *(doubts if request.index == 0 else ()))  # all points have the same doubts
+            context.log(f"warning: {each.code}: {each.detail}" for each in told)
+            point = replace(point, warnings=(*point.warnings, *doubts, *self.about_choices()))
             context.folder.set_record(request.name, point.to_metrics())
         return point
+
+    def _about_outputs(self) -> tuple[ResultWarning, ...]:
+        """The warning that outputs can hardly be what the job's task compares them as."""
+        parts = (self.context.network, self.context.calibrated)
+        doubts = {part.doubt for part in parts if part is not None and part.doubt is not None}
+        return tuple(ResultWarning(DOUBTFUL_CODE, doubt) for doubt in doubts)
 
     def about_choices(self) -> tuple[ResultWarning, ...]:
         """The warnings about the outputs and samples by which choices are made, which all points of the run have."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 RUINED_CODE = "likely_ruined"
 """Code of the warning about a network that is likely to be ruined."""
 
+DOUBTFUL_CODE = "outputs_doubtful"
+"""Code of the warning that outputs can hardly be what the job's task takes them for."""
+
 RUINED_DB = 12.0
 """Signal-to-noise ratio in dB below which a network is likely to be ruined: a sixteenth of the energy is noise."""
 
@@ -61,7 +64,7 @@ class ResultWarning:
 
     Attributes:
         code: ``accuracy_unknown``, ``likely_ruined``, ``layer_ruined``, ``few_inputs``, ``outputs_not_compared``,
-            ``one_class``, ``baseline_at_chance``, ``validation_seen`` or ``small_validation``.
+            ``outputs_doubtful``, ``one_class``, ``baseline_at_chance``, ``validation_seen`` or ``small_validation``.
         detail: what is wrong, and what to do.
         tensor: the name of the tensor that it is about; None for the whole network.
     """
@@ -199,7 +202,8 @@ def verdict(baseline: BaselineResult, point: Point) -> str:
     if point.agreement is not None:
         kl = "" if point.kl is None else f", KL {point.kl:.2g} nats"
         agreement = f"{_agreement(point, '%')} are those of the original{kl}, {noise}"
-        return f"verdict: {'ruined' if ruined else 'measured'}, {agreement}"
+        doubtful = any(warning.code == DOUBTFUL_CODE for warning in point.warnings)
+        return f"verdict: {'ruined' if ruined else 'doubtful' if doubtful else 'measured'}, {agreement}"
     if point.output_snr_db is not None:
         return f"verdict: {'ruined' if ruined else 'measured'}, {_outputs(point)} those of the original, {noise}"
     if ruined:

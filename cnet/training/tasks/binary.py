@@ -76,7 +76,7 @@ class Binary(Task):
             common = 100 * yes.maximum(1 - yes).mean().item()
             return None if common < _COMMON else _RARE_ANSWERS.format(common)
         return (
-            "warning: architecture.output: the original network's outputs are all between 0 and 1, as probabilities "
+            "architecture.output: the original network's outputs are all between 0 and 1, as probabilities "
             "are, but the program does not end in a sigmoid that can be left out, and the task binary takes them as "
             "logits: differences look far smaller than they are. Export a module that gives the logits, from before "
             "the probabilities are computed."

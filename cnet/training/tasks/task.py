@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _CLASS_AXES = 2  # samples and classes: no output of logits has fewer, and no softmax has fewer classes
 _MAP_AXES = 4  # from so many axes on, an output is a map of logits
-_SUM_TOLERANCE = 0.01  # of probabilities in bfloat16
+_SUM_TOLERANCE = 0.01  # of probabilities, or of a length of 1, in bfloat16
+_TELLING_NUMBERS = 32  # fewer outputs may all lie between 0 and 1 by chance
 
 OutputShape = tuple[int | str | None, ...]
 """Sizes of a network's output, the number of samples first; a name or None for a size that is not fixed."""
@@ -103,22 +104,34 @@ class Task(Part):
         )
 
     def doubt_about(self, outputs: Tensor) -> str | None:
-        """The warning about outputs of the original network that look as if they were no logits; None if they do not.
+        """Why outputs of the original network can hardly be logits, and what to do; None where they may be.
 
         Args:
             outputs: shape (n, ...), float32.
         """
-        if not self.compares_classes or outputs.dim() < _CLASS_AXES:
+        if not self.compares_classes or outputs.dim() < _CLASS_AXES or class_rows(outputs).shape[1] < _CLASS_AXES:
             return None
         rows = class_rows(outputs)
-        if rows.shape[1] < _CLASS_AXES or not rows.ge(0).all() or not (rows.sum(1) - 1).abs().lt(_SUM_TOLERANCE).all():
+        taken = f"and the task {self.name} takes them as logits: differences look far smaller than they are"
+        if rows.ge(0).all() and (rows.sum(1) - 1).abs().lt(_SUM_TOLERANCE).all():
+            return (
+                "architecture.output: the original network's outputs are 0 or more and add up to 1 over the classes, "
+                f"so they are probabilities, but the program does not end in a softmax that can be left out, {taken}. "
+                "Export a module that gives the logits, from before the probabilities are computed."
+            )
+        if rows.numel() < _TELLING_NUMBERS:
             return None
-        return (
-            "warning: architecture.output: the original network's outputs are 0 or more and add up to 1 over the "
-            "classes, so they are probabilities, but the program does not end in a softmax that can be left out, and "
-            f"the task {self.name} takes them as logits: differences look far smaller than they are. Export a module "
-            "that gives the logits, from before the probabilities are computed."
-        )
+        if rows.ge(0).all() and rows.le(1).all():
+            return (
+                f"architecture.output: the original network's outputs are all between 0 and 1, {taken}. Take the task "
+                "binary where each is a decision of its own, or regression where they are numbers."
+            )
+        if (rows.norm(dim=1) - 1).abs().lt(_SUM_TOLERANCE).all():
+            return (
+                f"architecture.output: the original network's outputs are vectors of length 1, as embeddings are, "
+                f"{taken}. Take the task regression, which compares numbers."
+            )
+        return None
 
     @abstractmethod
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:

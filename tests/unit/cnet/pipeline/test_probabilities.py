@@ -119,8 +119,10 @@ def test_probabilities_that_no_softmax_makes_are_warned_about() -> None:
     found = {}
     for ending, task in (("exp", "classification"), ("exp", "regression"), ("logits", "classification")):
         log = Log()
-        cnet.compress(trained(ending), inputs=samples()[0], task=task, observer=log)
+        result = cnet.compress(trained(ending), inputs=samples()[0], task=task, observer=log)
         found[ending, task] = sum("add up to 1 over the classes" in line for line in log.lines)
+        codes = [each["code"] for each in result.point["warnings"]]
+        assert codes.count("outputs_doubtful") == found[ending, task]
 
     assert found == {("exp", "classification"): 1, ("exp", "regression"): 0, ("logits", "classification"): 0}
 

@@ -124,6 +124,15 @@ def test_the_verdict_is_one_line(point: Point, said: str) -> None:
     assert "\n" not in line
 
 
+def test_the_verdict_on_doubtful_outputs_says_so() -> None:
+    """Their agreement may be that of what are no classes."""
+    point = point_with(30.0, agreement=99.25)
+
+    line = verdict(a_baseline(), replace(point, warnings=(ResultWarning("outputs_doubtful", "Why."),)))
+
+    assert line.startswith("verdict: doubtful, 99.25 %")
+
+
 @pytest.mark.parametrize(
     ("inputs", "said"), [(20, "99.25 % of the predictions on 20 inputs are"), (None, "99.25 % of the predictions are")]
 )

@@ -197,3 +197,31 @@ def test_a_blank_that_is_no_class_is_refused() -> None:
     Ctc(blank=3).check(targets, (None, 6, 4))
     with pytest.raises(DatasetError, match="4 classes"):
         Ctc(blank=4).check(targets, (None, 6, 4))
+
+
+def _drawn(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "remedy"),
+    [
+        (_drawn(20, 5), None),
+        (_drawn(20, 5).softmax(1), "gives the logits"),
+        (_drawn(4, 3, 6, 6).softmax(1), "gives the logits"),
+        (_drawn(20, 5).sigmoid(), "binary"),
+        (_drawn(4, 3, 6, 6).sigmoid(), "regression"),
+        (functional.normalize(_drawn(20, 5)), "regression"),
+        (_drawn(3, 2).sigmoid(), None),
+        (10 * _drawn(20, 5).abs(), None),
+        (_drawn(20), None),
+    ],
+)
+@pytest.mark.parametrize("name", ["classification", "distill", "ctc"])
+def test_outputs_that_can_hardly_be_logits_are_doubted(name: str, outputs: torch.Tensor, remedy: str | None) -> None:
+    """What to do depends on what they look like; few numbers may be anything."""
+    doubt = TASKS.create(name).doubt_about(outputs)
+
+    assert (doubt is None) == (remedy is None)
+    assert remedy is None or remedy in (doubt or "")
+    assert TASKS.create("regression").doubt_about(outputs) is None
