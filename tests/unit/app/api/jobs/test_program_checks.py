@@ -115,6 +115,22 @@ def test_ids_beyond_the_embedding_are_refused(bench: Bench, use: str, tmp_path: 
     assert validate(made["right"]).status_code == 200
 
 
+@pytest.mark.parametrize(("scale", "refused"), [(1, False), (2, True)])
+def test_targets_that_are_no_decisions_are_refused_with_the_job(bench: Bench, scale: int, refused: bool) -> None:
+    """The range of a stored data set's numbers is known before the job is queued."""
+    rng = np.random.default_rng(0)
+    body = npz(x=rng.random((40, 1, 8, 8), np.float32), y=scale * rng.random((40, 10), np.float32))
+    dataset = bench.client.post("/v1/datasets", content=body).json()["id"]
+    spec = {"architecture": {"program": add_program(bench), "task": "binary"}, "dataset": dataset}
+
+    answer = bench.client.post("/v1/jobs:validate", json=spec)
+
+    assert (answer.status_code == 422) == refused
+    assert (
+        not refused or "those of a decision are 0 (no), 1 (yes)" in check_problem(answer, 422, "bad_labels")["detail"]
+    )
+
+
 def test_a_drop_of_a_task_without_percentages_is_told_to_be_one_of_its_metric(bench: Bench) -> None:
     """Half a point of accuracy is little, a rise of a mean squared error by 0.5 is much."""
     rng = np.random.default_rng(0)
