@@ -223,8 +223,8 @@ class Point:
         test_score,
         "agreement",
         "percent",
-        "Samples of the test split with the top class of the original network, or of yes/no decisions those with the "
-        "same answer; without a data set, of the inputs that a calibration sets apart.",
+        "Samples of the test split with the top class of the original network, or of yes/no decisions the mean of the "
+        "agreement on yes and that on no; without a data set, of the inputs that a calibration sets apart.",
     )
 
     kl_validation: float | None = _score(

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 _MIDDLE = 0.5  # between no and yes
-_COMMON = 90.0  # percent of decisions with the more common answer, from which on an agreement tells little
-_RARE_ANSWERS = (
-    "warning: task binary: the original network gives the more common answer of each decision in {:.1f} % of all, so "
-    "that a network that never gives the other one has this agreement too, and a high accuracy. Judge by kl (on the "
-    "command line --max-kl), or with labels by F1 (cnet evaluate)."
-)
+_FEWEST_ANSWERS = 10  # by two networks together, from which on their agreement on an answer is counted
 
 
 @TASKS.register("binary")
@@ -70,11 +65,9 @@ class Binary(Task):
         return output.activation is not None and output.activation.name == "sigmoid"
 
     def doubt_about(self, outputs: Tensor) -> str | None:
-        """As ``Task.doubt_about``: outputs from 0 to 1 are probabilities; of rare answers an agreement tells little."""
+        """As ``Task.doubt_about``: outputs that are all from 0 to 1 are probabilities."""
         if not outputs.ge(0).all() or not outputs.le(1).all():
-            yes = (outputs > 0).double().mean(0)
-            common = 100 * yes.maximum(1 - yes).mean().item()
-            return None if common < _COMMON else _RARE_ANSWERS.format(common)
+            return None
         return (
             "architecture.output: the original network's outputs are all between 0 and 1, as probabilities "
             "are, but the program does not end in a sigmoid that can be left out, and the task binary takes them as "
@@ -151,14 +144,24 @@ class DecisionComparison(Comparison):
 
     def totals(self, outputs: Tensor, expected: Tensor) -> dict[str, Tensor]:
         """As ``Comparison.totals``; of several decisions a sample, the mean over them counts."""
+        found, told = outputs > 0, expected > 0
+        counts = {"same_yes": found & told, "same_no": ~found & ~told, "different": found != told}
         return {
             "kl": _sample_means(_divergences(outputs.double(), expected.double())).sum(),
-            "agreement": _sample_means((outputs > 0) == (expected > 0)).sum(),
+            **{name: each.sum().double() for name, each in counts.items()},
         }
 
     def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
-        """The divergence ``kl`` in nats, and how many decisions are the same, ``agreement``, in percent."""
-        return {"kl": totals["kl"] / samples, "agreement": 100 * totals["agreement"] / samples}
+        """The divergence ``kl`` in nats, and ``agreement`` in percent, the mean of that of yes and of that of no.
+
+        The agreement of an answer is twice the decisions in which both networks give it ÷ the answers of both. Where
+        one answer is rare, a network that never gives it agrees in nearly all decisions, and has 50 % here (Cicchetti
+        and Feinstein, High agreement but low kappa: II, 1990). An answer that is hardly ever given tells too little.
+        """
+        different, both = totals["different"], (totals["same_yes"], totals["same_no"])
+        agreements = [2 * same / (2 * same + different) for same in both if 2 * same + different >= _FEWEST_ANSWERS]
+        agreements = agreements or [sum(both) / (sum(both) + different)]
+        return {"kl": totals["kl"] / samples, "agreement": 100 * sum(agreements) / len(agreements)}
 
 
 def _divergences(outputs: Tensor, expected: Tensor) -> Tensor:

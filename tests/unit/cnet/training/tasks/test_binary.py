@@ -66,7 +66,11 @@ def test_the_divergence_is_that_of_bernoulli_distributions() -> None:
     assert found["kl"] == pytest.approx(divergence, rel=1e-5)
     assert comparison.divergence(outputs, expected).item() == pytest.approx(divergence, rel=1e-5)
     assert BINARY.soft_loss(2 * outputs, 2 * expected, 2.0).item() == pytest.approx(divergence, rel=1e-4)
-    assert found["agreement"] == pytest.approx(100 * ((outputs > 0) == (expected > 0)).double().mean().item())
+    yes, no = ((outputs > 0) & (expected > 0)).sum().item(), ((outputs <= 0) & (expected <= 0)).sum().item()
+    different = outputs.numel() - yes - no
+    assert different > 0
+    agreement = 50 * (2 * yes / (2 * yes + different) + 2 * no / (2 * no + different))
+    assert found["agreement"] == pytest.approx(agreement)
     assert same == {"kl": 0, "agreement": 100}
     variance = (expected.sigmoid() * (-expected).sigmoid()).double().mean().item()
     assert near["kl"] == pytest.approx(variance * 1e-8 / 2, rel=1e-2)
@@ -146,15 +150,28 @@ def test_a_sigmoid_at_the_end_is_left_out(name: str | None, taken: bool) -> None
     assert BINARY.takes_logits_of(output) == taken
 
 
-@pytest.mark.parametrize(("yes", "warned"), [(0, True), (1, True), (2, False)])
-def test_rare_answers_are_warned_about(yes: int, warned: bool) -> None:
-    """Where one answer is given in nine of ten cases; each label has its own."""
-    outputs = torch.cat([-torch.ones(20, 1), 2 * torch.ones(20, 1)], 1)
-    outputs[: 2 * yes] *= -1
+@pytest.mark.parametrize(("kept", "agreement"), [(10, 100), (5, 50 * (10 / 15 + 60 / 65)), (0, 50 * 60 / 70)])
+def test_a_rare_answer_counts_as_much_as_the_common_one(kept: int, agreement: float) -> None:
+    """A network that never gives it agrees in three of four decisions, and is ruined."""
+    expected, outputs = -torch.ones(40, 1), -torch.ones(40, 1)
+    expected[:10], outputs[:kept] = 1, 1
 
-    found = BINARY.doubt_about(outputs)
+    assert BINARY.comparison(expected).compare(outputs, expected)["agreement"] == pytest.approx(agreement)
 
-    assert (found is not None and f"in {100 - 10 * yes:.1f} % of all" in found) == warned
+
+def test_one_answer_of_another_kind_is_no_measurement() -> None:
+    """One yes among 40 that is lost; where there are few decisions at all, all of them count alike."""
+    expected, outputs = -torch.ones(40, 1), -torch.ones(40, 1)
+    expected[0] = 1
+
+    for count, agreement in ((40, 100 * 78 / 79), (4, 75)):
+        found = BINARY.comparison(expected).compare(outputs[:count], expected[:count])
+        assert found["agreement"] == pytest.approx(agreement)
+
+
+def test_where_all_answers_are_the_same_only_that_one_counts() -> None:
+    """The other one is given by neither network."""
+    assert BINARY.comparison(torch.ones(4, 1)).compare(torch.ones(4, 1), torch.ones(4, 1))["agreement"] == 100
 
 
 class Labels(nn.Module):
