@@ -17,12 +17,14 @@ Sizes = tuple[int | str | None, ...]
 
 _SOFTMAX = frozenset({"aten.softmax.int", "aten._softmax.default"})
 _SIGMOID, _SIGMOID_IN_PLACE = "aten.sigmoid.default", "aten.sigmoid_.default"
+_ACTIVATIONS = _SOFTMAX | {_SIGMOID, _SIGMOID_IN_PLACE}
 
+_DETACH = "aten.detach.default"
 _SAME_SHAPE = frozenset(
-    f"aten.{name}"
-    for name in [
-        *("alias.default", "clone.default", "contiguous.default", "detach.default", "lift_fresh_copy.default"),
-        *("to.device", "to.dtype", "to.dtype_layout"),
+    [
+        _DETACH,
+        *("aten.alias.default", "aten.clone.default", "aten.contiguous.default", "aten.lift_fresh_copy.default"),
+        *("aten.to.device", "aten.to.dtype", "aten.to.dtype_layout"),
     ]
 )
 _SAME_ORDER = frozenset(
@@ -67,18 +69,45 @@ def activation_of(graph: Graph, output: int, shape_of: Callable[[str], Sizes | N
     if ending.name == "sigmoid":
         return Activation(name="sigmoid")
     softmax = graph.calls[ending.activation]
-    axis, shape = _number(softmax, 1, "dim"), shape_of(softmax.results[0] or "")
+    axis, shape = _number(softmax, 1, "dim"), _shape_after(graph, ending, shape_of)
     if axis is None or not shape or not -len(shape) <= axis < len(shape):
         return None
     axis %= len(shape)
     for position in ending.moves:
         call, before = graph.calls[position], shape
-        after = shape_of(call.results[0] or "")
+        after = shape if call.target in _SAME_SHAPE else shape_of(call.results[0] or "")
         moved = None if after is None else _moved(axis, call, before, after)
         if moved is None or after is None:
             return None
         axis, shape = moved, after
     return Activation(name="softmax", axis=axis)
+
+
+def with_gradient(program: Program, output: int) -> Program:
+    """The program with an output that has a gradient, also where it was exported under ``torch.no_grad``.
+
+    Args:
+        program: the numbers that it gives stay as they are.
+        output: number of the output.
+    """
+    train = program.train_graph
+    update = {
+        "graph": _attached(program.graph, output),
+        "train_graph": None if train is None else _attached(train, output),
+    }
+    return program.model_copy(update=update)
+
+
+def _attached(graph: Graph, output: int) -> Graph:
+    """The graph without detaching among the last calls of an output, before and after its activation."""
+    made = _made(graph)
+    calls = list(graph.calls)
+    value: str | None = graph.outputs[output]
+    while value in made and (call := calls[made[value]]).target in _MOVES | _ACTIVATIONS:
+        if call.target == _DETACH:
+            calls[made[value]] = call.model_copy(update={"target": "aten.alias.default"})
+        value = _first(call)
+    return graph.model_copy(update={"calls": tuple(calls)})
 
 
 def without_activation(program: Program, output: int) -> Program:
@@ -127,13 +156,13 @@ def _without(graph: Graph, output: int, name: str) -> Graph:
 
 def _ending(graph: Graph, output: int) -> _Ending | None:
     """The activation that an output ends in, with the moves after it; None where there is none that can be left out."""
-    made = {result: number for number, call in enumerate(graph.calls) for result in call.results if result is not None}
+    made = _made(graph)
     value: str | None = graph.outputs[output]
     moves: list[int] = []
     while value in made:
         position = made[value]
         call = graph.calls[position]
-        if call.target in _SOFTMAX or call.target in {_SIGMOID, _SIGMOID_IN_PLACE}:
+        if call.target in _ACTIVATIONS:
             kept = _kept(graph, position, [graph.calls[each] for each in moves])
             name: Literal["softmax", "sigmoid"] = "softmax" if call.target in _SOFTMAX else "sigmoid"
             return _Ending(name, position, tuple(reversed(moves))) if kept else None
@@ -141,6 +170,26 @@ def _ending(graph: Graph, output: int) -> _Ending | None:
             return None
         moves.append(position)
         value = _first(call)
+    return None
+
+
+def _made(graph: Graph) -> dict[str, int]:
+    """The positions of the calls that give the values."""
+    return {result: number for number, call in enumerate(graph.calls) for result in call.results if result is not None}
+
+
+def _shape_after(graph: Graph, ending: _Ending, shape_of: Callable[[str], Sizes | None]) -> Sizes | None:
+    """The shape of what an activation gives, by its own name or by that of the moves after it that keep the shape.
+
+    The archive states no shapes of what was computed under ``torch.no_grad``, but those of what is taken out of it.
+    """
+    for position in (ending.activation, *ending.moves):
+        call = graph.calls[position]
+        if position != ending.activation and call.target not in _SAME_SHAPE:
+            return None
+        shape = shape_of(call.results[0] or "")
+        if shape is not None:
+            return shape
     return None
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from cnet.errors import ProgramError
 from cnet.models.match import PROGRAM_WORDS, mismatch
 from cnet.models.programs import StoredProgram
-from cnet.models.programs.activations import without_activation
+from cnet.models.programs.activations import with_gradient, without_activation
 from cnet.training.networks.builder import NetworkInput, Shape
 from cnet.training.programs.module import ProgramModule
 
@@ -139,9 +139,10 @@ class ProgramBuilder:
             ]
             if missing or unexpected or wrong:
                 raise mismatch("checkpoint of this program", missing, unexpected, wrong, PROGRAM_WORDS)
-        program = self.stored.program
-        used = without_activation(program, self.output) if self.gives_logits else program
-        module = ProgramNetwork.of(used, self.stored.weights, self.device).to("cpu")
+        program = with_gradient(self.stored.program, self.output)
+        if self.gives_logits:
+            program = without_activation(program, self.output)
+        module = ProgramNetwork.of(program, self.stored.weights, self.device).to("cpu")
         module.output, module.batch_sizes = self.output, self._batch_sizes
         return module
 

@@ -94,6 +94,39 @@ def test_outputs_without_the_ending_are_its_logits(archive: ProgramArchive) -> N
             assert found[number].shape == given[number].shape
 
 
+class WithoutGradient(nn.Module):
+    """A network whose forward, or only its softmax, is for inference alone."""
+
+    def __init__(self, whole: bool) -> None:
+        super().__init__()
+        self.layer, self.whole = nn.Linear(6, 3), whole
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Shape (n, 3), of values of shape (n, 6)."""
+        with torch.set_grad_enabled(not self.whole):
+            logits = self.layer(values)
+        with torch.no_grad():
+            found: Tensor = logits.softmax(1).squeeze(-1)
+        return found
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_outputs_without_a_gradient_get_one(whole: bool, tmp_path: Path) -> None:
+    """The job trains and calibrates by it; numbers do not change."""
+    torch.manual_seed(0)
+    net, values = WithoutGradient(whole), torch.randn(4, 6)
+    export_program(net, values, tmp_path / "net.pt2")
+    read = read_program(tmp_path / "net.pt2")
+    stored = StoredProgram(read.program, read.weights)
+    module = ProgramBuilder(stored, 0).build().eval()
+
+    outputs = module(values)
+    outputs.square().sum().backward()
+
+    assert torch.allclose(outputs, net(values))
+    assert all(one.grad is not None and one.grad.abs().sum() > 0 for one in module.parameters())
+
+
 class InPlace(nn.Module):
     """A network that overwrites its logits, and trains on them."""
 
