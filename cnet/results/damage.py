@@ -96,7 +96,7 @@ def _measured_ruin(point: Point, baseline: BaselineResult) -> str | None:
     before, after = baseline.quality, point.quality
     if before is None or after is None:
         if point.agreement is not None and point.agreement < RUINED_AGREEMENT:
-            return f"agreement: only {_agreement(point, 'percent')} are those of the original. {_REMEDY}"
+            return f"agreement: {_agreement(point, 'only ')}. {_REMEDY}"
         if point.output_snr_db is not None and point.output_snr_db < RUINED_OUTPUT_DB:
             return f"output_snr_db: the {_outputs(point)} those of the original. {_REMEDY}"
         return None
@@ -201,7 +201,7 @@ def verdict(baseline: BaselineResult, point: Point) -> str:
     noise = f"noise {point.snr_db:.1f} dB below the weights"
     if point.agreement is not None:
         kl = "" if point.kl is None else f", KL {point.kl:.2g} nats"
-        agreement = f"{_agreement(point, '%')} are those of the original{kl}, {noise}"
+        agreement = f"{_agreement(point)}{kl}, {noise}"
         doubtful = any(warning.code == DOUBTFUL_CODE for warning in point.warnings)
         return f"verdict: {'ruined' if ruined else 'doubtful' if doubtful else 'measured'}, {agreement}"
     if point.output_snr_db is not None:
@@ -211,10 +211,10 @@ def verdict(baseline: BaselineResult, point: Point) -> str:
     return f"verdict: not measured (no data set), {noise}. Compare outputs with those of the original before use."
 
 
-def _agreement(point: Point, unit: str) -> str:
+def _agreement(point: Point, only: str = "") -> str:
     """How many predictions stayed, and on how many inputs: a few say little about others."""
     inputs = "" if point.compared_inputs is None else f" on {point.compared_inputs:,} inputs"
-    return f"{point.agreement:.2f} {unit} of the predictions{inputs}"
+    return f"predictions agree with the original by {only}{point.agreement:.2f} %{inputs}"
 
 
 def _outputs(point: Point) -> str:

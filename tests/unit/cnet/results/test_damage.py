@@ -110,8 +110,8 @@ def test_damage_is_foreseen(sparsity: float, bits: float, codes: list[str]) -> N
         (point_with(None), "lossless"),
         (point_with(10.0, accuracy=89.5), "measured, accuracy 89.5 % on the test split, 90 % before compression"),
         (point_with(10.0, accuracy=12.5), "ruined, accuracy 12.5 % on the test split, 90 % before compression"),
-        (point_with(30.0, agreement=99.25), "measured, 99.25 % of the predictions"),
-        (point_with(30.0, agreement=9.0), "ruined, 9.00 % of the predictions"),
+        (point_with(30.0, agreement=99.25), "measured, predictions agree with the original by 99.25 %"),
+        (point_with(30.0, agreement=9.0), "ruined, predictions agree with the original by 9.00 %"),
         (point_with(9.0, 3.0, outputs=32.0), "measured, noise in the outputs is 32.0 dB below those of the original"),
         (point_with(30.0, outputs=7.0), "ruined, noise in the outputs is 7.0 dB below"),
     ],
@@ -130,11 +130,11 @@ def test_the_verdict_on_doubtful_outputs_says_so() -> None:
 
     line = verdict(a_baseline(), replace(point, warnings=(ResultWarning("outputs_doubtful", "Why."),)))
 
-    assert line.startswith("verdict: doubtful, 99.25 %")
+    assert line.startswith("verdict: doubtful, predictions agree")
 
 
 @pytest.mark.parametrize(
-    ("inputs", "said"), [(20, "99.25 % of the predictions on 20 inputs are"), (None, "99.25 % of the predictions are")]
+    ("inputs", "said"), [(20, "the original by 99.25 % on 20 inputs, KL"), (None, "the original by 99.25 %, KL")]
 )
 def test_the_verdict_says_on_how_many_inputs_agreement_was_measured(inputs: int | None, said: str) -> None:
     """Where a calibration set them apart; with their divergence."""
@@ -152,7 +152,7 @@ def test_the_warning_of_a_low_agreement_says_on_how_many_inputs() -> None:
 
     (warning,) = warnings_about(point, a_baseline())
 
-    assert "only 70.00 percent of the predictions on 20 inputs" in warning.detail
+    assert "only 70.00 % on 20 inputs" in warning.detail
 
 
 def test_warnings_read_back_from_json() -> None:
