@@ -39,9 +39,9 @@ class Regression(Task):
             raise refuse(
                 f"task regression: the targets are {described(targets)}, and the network's output has the shape "
                 f"{shown(output)}. Give one number for each number of the output, or choose another "
-                "architecture.output or architecture.task (classification for labels, binary for yes/no decisions, "
-                "distill to train on inputs alone). Without training, unlabelled inputs go into calibrate.inputs in "
-                "place of the dataset."
+                "architecture.output or architecture.task (classification for labels, binary for yes/no decisions). "
+                "Where there are no targets, the original network's own outputs can be given as such; without "
+                "training, unlabelled inputs go into calibrate.inputs in place of the dataset."
             )
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
