@@ -162,7 +162,8 @@ class Calibration(NetworkOnInputs):
 
         names = {id(tensor): name for name, tensor in loaded.module.state_dict(keep_vars=True).items()}
         names |= {id(tensor): name for name, tensor in tensors.items()}  # of tied names the compressible one
-        passed = quantize_in_sequence(loaded.module, names, samples, quantize, correct=correct)
+        kept = set(names.values()) - set(tensors)
+        passed = quantize_in_sequence(loaded.module, names, samples, quantize, correct=correct, kept=kept)
         for name, tensor in tensors.items():
             if name not in layers.labels:
                 layers.without_inputs(name, tensor.detach())

@@ -8,7 +8,7 @@ change of each channel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,18 +61,25 @@ class QuantizedLayers:
 
 @torch.no_grad()
 def quantize_in_sequence(
-    module: nn.Module, names: Mapping[int, str], samples: Samples, quantize: QuantizeLayer, *, correct: bool = True
+    module: nn.Module,
+    names: Mapping[int, str],
+    samples: Samples,
+    quantize: QuantizeLayer,
+    *,
+    correct: bool = True,
+    kept: Collection[str] = (),
 ) -> QuantizedLayers:
     """Quantize each weight on the inputs that it has in the quantized network.
 
     Args:
         module: the original network in evaluation mode; it stays as it is.
-        names: of all its tensors by their ``id``, and of those to quantize among them.
+        names: of its tensors by their ``id``: weights to quantize, and biases and running means to correct.
         samples: calibration inputs.
         quantize: chooses the quantized values of a weight, at its first use.
         correct: whether biases and running means take up the mean change.
+        kept: names of weights that stay as they are.
     """
-    return _Pass(module, names, samples, quantize, correct).run()
+    return _Pass(module, names, samples, quantize, correct, frozenset(kept)).run()
 
 
 @dataclass(eq=False)
@@ -82,6 +89,7 @@ class _Pass:
     samples: Samples
     quantize: QuantizeLayer
     correct: bool
+    kept: frozenset[str]
     changed: dict[int, Tensor] = field(default_factory=dict)  # tensors of the quantized network by id of the original
     visited: list[str] = field(default_factory=list)
     corrections: dict[str, Tensor] = field(default_factory=dict)
@@ -115,8 +123,10 @@ class _Pass:
             self._recur(original, quantized)
 
     def _quantize(self, use: WeightUse, number: int, original: Sequence[Call], quantized: Sequence[Call]) -> None:
-        """Quantize the weight of a layer, unless an earlier use of it has done so."""
+        """Quantize the weight of a layer, unless it is kept or an earlier use of it has done so."""
         weight = original[0].args[use.weight]
+        if self.names[id(weight)] in self.kept:
+            self.changed[id(weight)] = weight
         if id(weight) in self.changed:
             return
 
@@ -148,7 +158,7 @@ class _Pass:
         """Quantize the weights of a recurrent layer, and give the quantized network its results."""
 
         def quantize(weight: Tensor, one: Sequence[Tensor], other: Sequence[Tensor]) -> Tensor:
-            if id(weight) in self.changed or id(weight) not in self.names:
+            if id(weight) in self.changed or self.names.get(id(weight)) in {None, *self.kept}:
                 return self.changed.get(id(weight), weight)
 
             def drawn(place: int, limit: int) -> tuple[Tensor, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import cnet
+from cnet.bundle import open_bundle
 from cnet.data import Dataset, Split
 from cnet.models.programs import StoredProgram, read_program
 from cnet.pipeline import Inputs, SilentRunObserver, run
@@ -53,6 +55,43 @@ def test_programs_of_all_kinds_are_calibrated(case: str, task: str, tmp_path: Pa
     assert point.kl is None or point.kl < 1e-3
     assert point.snr_db is not None
     assert point.snr_db > 3
+
+
+@pytest.mark.parametrize(
+    ("case", "excluded"),
+    [
+        ("LSTM on tokens", "*weight_hh*"),
+        ("LSTM on tokens", "embedding.*"),
+        ("transformer", "*in_proj_weight"),
+        ("transformer", "*linear1.weight"),
+    ],
+)
+def test_weights_that_are_excluded_stay_as_they_are(case: str, excluded: str, tmp_path: Path) -> None:
+    """The layers around them are quantized, with and without feedback."""
+    write_archive(CASES[case], tmp_path / "net.pt2")
+    archive = read_program(tmp_path / "net.pt2")
+    program = StoredProgram(archive.program, archive.weights)
+    split = Split({f"in{number}": values.numpy() for number, values in enumerate(CASES[case].inputs(48))})
+    data = Dataset(split.rows(np.arange(40)), split.rows(np.arange(40, 48)))
+    document = {
+        "architecture": {"program": "prog_1"},
+        "calibrate": {"inputs": "ds_1"},
+        "compressible": {"exclude": [excluded]},
+    }
+    given = Inputs(program.state_dict, None, tmp_path / "run", program=program, calibration=data)
+
+    outcome = run(JobSpec.parse(document), given, Recorder())
+
+    decoded = open_bundle(outcome.bundles[0]).weights()
+    changed = {
+        tensor.name: not np.array_equal(tensor.values(), program.state_dict[tensor.name].values())
+        for tensor in decoded
+        if len(tensor.shape) > 1
+    }
+    kept = {name for name in changed if fnmatchcase(name, excluded)}
+    assert kept
+    assert not any(changed[name] for name in kept)
+    assert any(changed.values())
 
 
 class TwoHeads(nn.Module):
