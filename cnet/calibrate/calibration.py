@@ -84,7 +84,7 @@ class Calibration(NetworkOnInputs):
 
         Raises:
             DatasetError: (``wrong_input_shape``) the inputs are not those of the network; both shapes are stated;
-                (``constant_inputs``) they are all the same.
+                (``constant_inputs``, ``constant_outputs``) they, or what the network gives for them, are all the same.
             TrainingError: (``not_finite``) a layer gives infinite or NaN numbers; (``out_of_memory``).
             ArchitectureMismatchError: the weights are not those of the network.
             StoppedError: the observer asks to stop.
@@ -99,6 +99,7 @@ class Calibration(NetworkOnInputs):
                 )
             singles = in_batches(self.split, 1)
             outputs = torch.cat(observation.outputs)
+            self.check_differ(outputs)
             rows = unlike_halves(outputs)
             halves = [[singles[row] for row in half.tolist()[: _FISHER_SAMPLES // 2]] for half in rows if len(half)]
             comparison = self.task.comparison(outputs)

@@ -12,6 +12,7 @@ from torch import Tensor
 from cnet.calibrate.config import Calibrate
 from cnet.calibrate.samples import draw, in_batches, on_device
 from cnet.data import Split
+from cnet.errors import DatasetError
 from cnet.observer import Observer, check_stop
 from cnet.training.config import Preprocess
 from cnet.training.device import choose_device, deterministic_numerics, report_out_of_memory
@@ -20,6 +21,8 @@ from cnet.training.networks.builder import NetworkBuilder
 from cnet.training.networks.loaded import LoadedNetwork
 from cnet.training.tasks import Task
 from cnet.weights import Weights
+
+_ROUNDING = 1e-7  # relative; of float32
 
 OnFraction = Callable[[float], None]
 """Called with the fraction, 0..1, of a stage that is done."""
@@ -69,6 +72,21 @@ class NetworkOnInputs:
                 found.append(loaded.module(*batch).float())
         return torch.cat(found)
 
+    def check_differ(self, outputs: Tensor) -> None:
+        """Check that outputs of the original network, shape (n, ...), are not the same for all inputs.
+
+        Raises:
+            DatasetError: (``constant_outputs``) they are: nothing tells what compressing changes.
+        """
+        spread = (outputs - outputs[:1]).abs().max() if outputs.numel() else 0
+        if len(outputs) > 1 and spread <= _ROUNDING * outputs.abs().max():
+            raise DatasetError(
+                f"calibrate.inputs: the network gives the same outputs for all {len(outputs)} of them, so that nothing "
+                "tells what compressing changes. Give inputs of the kind that the network is used on, with the scaling "
+                "that it was trained with (preprocess).",
+                code="constant_outputs",
+            )
+
     def compare(self, original: Weights, decoded: Weights) -> dict[str, float]:
         """How the outputs of two networks differ on the inputs, by the names of the task's comparison."""
         with deterministic_numerics(), report_out_of_memory():
@@ -97,6 +115,7 @@ class OutputComparison(NetworkOnInputs):
             loaded = self.load(original)
             if not self._before:
                 self._before.append(self.outputs(loaded, original))
+                self.check_differ(self._before[0])
             before = self._before[0]
             return self.task.comparison(before).compare(self.outputs(loaded, decoded), before)
 

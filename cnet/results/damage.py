@@ -40,6 +40,9 @@ RUINED_AGREEMENT = 75.0
 RUINED_OUTPUT_DB = 10.0
 """The same for the signal-to-noise ratio in dB of outputs that are numbers: a tenth of their variance is noise."""
 
+LOST_OUTPUT_DB = 3.0
+"""The same for one channel of such outputs: half of its variance is noise."""
+
 FEW_INPUTS = 20
 """Fewer inputs than these say little of others: where all keep their prediction, one in seven may still change it."""
 
@@ -63,8 +66,9 @@ class ResultWarning:
     """What the user of a point should know.
 
     Attributes:
-        code: ``accuracy_unknown``, ``likely_ruined``, ``layer_ruined``, ``few_inputs``, ``outputs_not_compared``,
-            ``outputs_doubtful``, ``one_class``, ``baseline_at_chance``, ``validation_seen`` or ``small_validation``.
+        code: ``accuracy_unknown``, ``likely_ruined``, ``layer_ruined``, ``few_inputs``, ``output_lost``,
+            ``outputs_not_compared``, ``outputs_doubtful``, ``one_class``, ``baseline_at_chance``, ``validation_seen``
+            or ``small_validation``.
         detail: what is wrong, and what to do.
         tensor: the name of the tensor that it is about; None for the whole network.
     """
@@ -86,6 +90,9 @@ def warnings_about(point: Point, baseline: BaselineResult) -> tuple[ResultWarnin
         return tuple(_without_measurement(point, point.snr_db))
     lost = _measured_ruin(point, baseline)
     found = [] if lost is None else [ResultWarning(RUINED_CODE, lost)]
+    worst = point.worst_output_snr_db
+    if lost is None and worst is not None and worst < LOST_OUTPUT_DB:
+        found.append(ResultWarning("output_lost", _output_lost(worst)))
     if point.compared_inputs is not None and point.compared_inputs < FEW_INPUTS:
         found.append(ResultWarning("few_inputs", _few_inputs(point.compared_inputs)))
     return tuple(found)
@@ -107,6 +114,15 @@ def _measured_ruin(point: Point, baseline: BaselineResult) -> str | None:
     return (
         f"{name}: it was {abs(before):.6g} before compression and is {abs(after):.6g} now, on the "
         f"{choice_split(point)} split. {_TRAINED_REMEDY}"
+    )
+
+
+def _output_lost(worst_db: float) -> str:
+    """The text of the warning about outputs of which a channel has this signal-to-noise ratio in dB."""
+    return (
+        f"one channel of the outputs has hardly anything left of the original's: the noise in it is {worst_db:.1f} dB "
+        "below its variance. Compare each channel with the original; where channels have very different units, train "
+        f"on targets that are scaled alike. {_REMEDY}"
     )
 
 

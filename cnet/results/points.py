@@ -254,6 +254,9 @@ class Point:
         "original network, both relative to the variance of their channel; on the test split, or without a data set "
         "on the inputs that a calibration sets apart; at most 150.",
     )
+    worst_output_snr_db: float | None = _score(
+        test_score, "worst_output_snr_db", "dB", "The ratio `output_snr_db` of the output's worst channel alone."
+    )
     output_snr_db_validation: float | None = _score(
         validation_score,
         "output_snr_db",

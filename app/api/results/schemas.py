@@ -88,8 +88,9 @@ class ResultWarning(BaseModel):
     model_config = _GROWING
 
     code: str = Field(
-        description="`accuracy_unknown`, `likely_ruined`, `layer_ruined`, `few_inputs`, `outputs_not_compared`, "
-        "`outputs_doubtful`, `one_class`, `baseline_at_chance`, `validation_seen` or `small_validation`."
+        description="`accuracy_unknown`, `likely_ruined`, `layer_ruined`, `few_inputs`, `output_lost`, "
+        "`outputs_not_compared`, `outputs_doubtful`, `one_class`, `baseline_at_chance`, `validation_seen` or "
+        "`small_validation`."
     )
     detail: str = Field(description="What is wrong, and what to do.")
     tensor: str | None = Field(description="The tensor that it is about; null for the whole network.")

@@ -74,6 +74,7 @@ def evaluate_network(
     module.eval()
     comparison = None if reference is None else task.comparison(reference)
     totals: dict[str, Tensor] = {}
+    differences: dict[str, Tensor] = {}
     finite = torch.ones((), dtype=torch.bool, device=split.device)
     position = 0
     with torch.inference_mode(), _same_draws(split):
@@ -81,21 +82,22 @@ def evaluate_network(
             check_stop(observer)
             outputs = module(*inputs).float()
             finite &= outputs.isfinite().all()
-            found = task.totals(outputs, targets)
+            totals = _added(totals, task.totals(outputs, targets))
             if comparison is not None and reference is not None:
                 expected = reference[position : position + len(outputs)].to(outputs.device)
-                compared = comparison.totals(outputs, expected)
-                found |= {f"reference_{name}": total for name, total in compared.items()}
-            totals = {name: total + totals.get(name, 0.0) for name, total in found.items()}
+                differences = _added(differences, comparison.totals(outputs, expected))
             position += len(outputs)
-    numbers = {name: total.item() for name, total in totals.items()}
-    scores = task.scores(numbers, len(split))
+    scores = task.scores({name: total.item() for name, total in totals.items()}, len(split))
     if not finite.item() or not math.isfinite(scores["loss"]):
         raise not_finite_error()
     if comparison is not None:
-        compared_numbers = {name.removeprefix("reference_"): number for name, number in numbers.items()}
-        scores |= comparison.scores(compared_numbers, len(split))
+        scores |= comparison.scores(differences, len(split))
     return Evaluation(task.metric, scores)
+
+
+def _added(totals: Mapping[str, Tensor], found: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The totals with those of another batch, by name."""
+    return {name: total + totals.get(name, 0.0) for name, total in found.items()}
 
 
 def network_outputs(module: nn.Module, split: DeviceSplit, batch_size: int, observer: Observer) -> Tensor:

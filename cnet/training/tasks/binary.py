@@ -151,17 +151,17 @@ class DecisionComparison(Comparison):
             **{name: each.sum().double() for name, each in counts.items()},
         }
 
-    def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
+    def scores(self, totals: Mapping[str, Tensor], samples: int) -> dict[str, float]:
         """The divergence ``kl`` in nats, and ``agreement`` in percent, the mean of that of yes and of that of no.
 
         The agreement of an answer is twice the decisions in which both networks give it ÷ the answers of both. Where
         one answer is rare, a network that never gives it agrees in nearly all decisions, and has 50 % here (Cicchetti
         and Feinstein, High agreement but low kappa: II, 1990). An answer that is hardly ever given tells too little.
         """
-        different, both = totals["different"], (totals["same_yes"], totals["same_no"])
+        different, *both = (float(totals[name]) for name in ("different", "same_yes", "same_no"))
         agreements = [2 * same / (2 * same + different) for same in both if 2 * same + different >= _FEWEST_ANSWERS]
         agreements = agreements or [sum(both) / (sum(both) + different)]
-        return {"kl": totals["kl"] / samples, "agreement": 100 * sum(agreements) / len(agreements)}
+        return {"kl": float(totals["kl"]) / samples, "agreement": 100 * sum(agreements) / len(agreements)}
 
 
 def _divergences(outputs: Tensor, expected: Tensor) -> Tensor:

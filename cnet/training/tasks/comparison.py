@@ -11,11 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
+import numpy.typing as npt
+
 from cnet.training.tasks.task import class_rows, classes_last, soft_divergence
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
+
+Doubles = npt.NDArray[np.float64]
 
 NOISE_SHARE = 0.25
 """Standard deviation of the normal distribution around a number of the output, as a share of the number's own."""
@@ -23,7 +28,10 @@ NOISE_SHARE = 0.25
 MOST_DB = 150.0
 """Largest signal-to-noise ratio of outputs, that of equal ones; differences in float32 leave about as much."""
 
-_CONSTANT = 1e-12  # a variance that is no larger, relative to the mean square, is a rounding error
+_CONSTANT = 1e-13  # a variance that is no larger, relative to the mean square, is rounding errors of float32
+_TAIL = 0.02  # of a channel's numbers on each side, which do not count for its deviation
+_INNER_VARIANCE = 0.93  # of a normal distribution of variance 1 whose tails are moved to the bounds
+_FAR = 3.0  # deviations from the middle, beyond which a number counts relative to its own distance
 
 
 class Comparison(ABC):
@@ -53,7 +61,7 @@ class Comparison(ABC):
 
     @abstractmethod
     def totals(self, outputs: Tensor, expected: Tensor) -> dict[str, Tensor]:
-        """Sums over a batch, scalars, float64, that ``scores`` makes scores of.
+        """Sums over a batch, float64, any shape, that ``scores`` makes scores of.
 
         Args:
             outputs: shape (batch, ...), float32.
@@ -61,13 +69,12 @@ class Comparison(ABC):
         """
 
     @abstractmethod
-    def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
+    def scores(self, totals: Mapping[str, Tensor], samples: int) -> dict[str, float]:
         """Scores by name from sums of ``totals`` over so many samples."""
 
     def compare(self, outputs: Tensor, expected: Tensor) -> dict[str, float]:
         """Scores of outputs, shape (n, ...), float32, against those of the original network, same shape."""
-        totals = {name: float(total) for name, total in self.totals(outputs, expected).items()}
-        return self.scores(totals, len(outputs))
+        return self.scores(self.totals(outputs, expected), len(outputs))
 
 
 class ClassComparison(Comparison):
@@ -102,46 +109,53 @@ class ClassComparison(Comparison):
             "agreement": agreement.reshape(batch, -1).mean(1).sum(),
         }
 
-    def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
+    def scores(self, totals: Mapping[str, Tensor], samples: int) -> dict[str, float]:
         """The divergence ``kl`` in nats, and how often the top class is the same, ``agreement``, in percent."""
-        return {"kl": totals["kl"] / samples, "agreement": 100 * totals["agreement"] / samples}
+        return {"kl": float(totals["kl"]) / samples, "agreement": 100 * float(totals["agreement"]) / samples}
 
 
 class NumberComparison(Comparison):
     """Compares numbers, each relative to how much the numbers of its channel differ among the original's outputs.
 
-    Channels may have units of their own, such as a price and a probability; an error is as bad in each of them. For the
-    divergence a number stands for a normal distribution around it, with the share ``NOISE_SHARE`` of the standard
-    deviation of its channel: 0.001 nats are 39 dB of signal to noise, 0.01 nats 29 dB.
+    Channels may have units of their own, such as a price and a probability; an error is as bad in each of them. Numbers
+    far from the others of their channel, which a strange input gives, count relative to their distance, so that a few
+    neither hide the errors of the others nor dominate. For the divergence a number stands for a normal distribution
+    around it, with the share ``NOISE_SHARE`` of that standard deviation: 0.001 nats are 39 dB of signal to noise, 0.01
+    nats 29 dB.
 
     Args:
-        deviations: standard deviation of each channel, float32, of a shape that a batch of outputs can be divided by.
+        middles: mean of each channel, float32, of a shape that a batch of outputs can be divided by.
+        deviations: standard deviation of each channel, float32, same shape.
+        reaches: in deviations from the middle, beyond which a number counts relative to its distance, same shape.
     """
 
-    def __init__(self, deviations: Tensor) -> None:
-        self._deviations = deviations
+    def __init__(self, middles: Tensor, deviations: Tensor, reaches: Tensor) -> None:
+        self._middles, self._deviations, self._reaches = middles, deviations, reaches
 
     @classmethod
     def of(cls, outputs: Tensor) -> Self:
         """The comparison with these outputs of the original network, shape (n, ...), float32.
 
-        Channels lie along the second axis; of three axes, along the shorter one of the last two. A channel that is the
-        same in all outputs counts as the mean of the others do, and by its own size where there are no others.
+        Channels lie along the second axis; of three axes, along the shorter one of the last two. The largest and the
+        smallest numbers of a channel do not count. A channel that is the same in all outputs counts as the mean of the
+        others do, and by its own size where there are no others.
         """
         import torch
 
         axis = 2 if outputs.dim() == 3 and outputs.shape[2] < outputs.shape[1] else 1
-        numbers = outputs.double() if outputs.dim() > 1 else outputs.double()[:, None]
-        others = [each for each in range(numbers.dim()) if each != axis]
-        power = numbers.square().mean(others, keepdim=True)
-        variance = (numbers - numbers.mean(others, keepdim=True)).square().mean(others, keepdim=True)
-        differs = variance > _CONSTANT * power
-        if differs.any():
-            variance = torch.where(differs, variance, variance[differs].mean())
-        else:
-            variance = torch.where(power > 0, power, torch.ones_like(power))
-        deviations = variance.sqrt().float()
-        return cls(deviations if outputs.dim() > 1 else deviations[:, 0])
+        numbers = (outputs if outputs.dim() > 1 else outputs[:, None]).movedim(axis, 0).double().cpu().numpy()
+        rows = numbers.reshape(len(numbers), -1)
+        bounds = np.quantile(rows, (_TAIL, 1 - _TAIL), axis=1)[..., None]
+        inner = np.clip(rows, *bounds)
+        flat = np.ptp(inner, 1) == 0  # of a channel that is hardly ever other than one number, all of them count
+        inner[flat] = rows[flat]
+        middles, power = inner.mean(1), np.square(rows).mean(1)
+        variances = _without_constant(inner.var(1) / np.where(flat, 1, _INNER_VARIANCE), power)
+        shape = [1] * max(outputs.dim() - 1, 1)
+        shape[axis - 1] = len(rows)
+        found = (middles, np.sqrt(variances), np.where(flat, np.inf, _FAR))
+        made = (torch.from_numpy(each.astype(np.float32)).reshape(shape).to(outputs.device) for each in found)
+        return cls(*(each if outputs.dim() > 1 else each[0] for each in made))
 
     def decisions(self, outputs: Tensor) -> int:
         """As ``Comparison.decisions``: all numbers."""
@@ -152,7 +166,7 @@ class NumberComparison(Comparison):
         import torch
 
         noise = torch.randn(outputs.shape, generator=generator).to(outputs.device)
-        moved = (outputs - outputs.detach()) / (NOISE_SHARE * self._deviations.to(outputs.device))
+        moved = (outputs - outputs.detach()) / (NOISE_SHARE * self._scales(outputs.detach()))
         return (moved - noise).square().sum() / 2
 
     def divergence(self, outputs: Tensor, expected: Tensor) -> Tensor:
@@ -160,13 +174,34 @@ class NumberComparison(Comparison):
         return self._noise(outputs, expected).mean() / (2 * NOISE_SHARE**2)
 
     def totals(self, outputs: Tensor, expected: Tensor) -> dict[str, Tensor]:
-        """As ``Comparison.totals``: the mean squared difference of each sample, in variances of the channels."""
-        return {"noise": self._noise(outputs, expected).reshape(len(outputs), -1).mean(1).sum()}
+        """As ``Comparison.totals``: the squared differences of each channel, in variances, mean over its numbers."""
+        noise = self._noise(outputs, expected)
+        axes = [axis for axis, size in enumerate(self._deviations.shape, 1) if size == 1]
+        return {"noise": (noise.mean(axes) if axes else noise).sum(0).reshape(-1)}
 
-    def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
-        """The signal-to-noise ratio ``output_snr_db`` in dB, at most ``MOST_DB``."""
+    def scores(self, totals: Mapping[str, Tensor], samples: int) -> dict[str, float]:
+        """The signal-to-noise ratio ``output_snr_db`` in dB, and that of the worst channel; at most ``MOST_DB``."""
         noise = totals["noise"] / samples
-        return {"output_snr_db": MOST_DB if noise == 0 else min(-10 * math.log10(noise), MOST_DB)}
+        return {"output_snr_db": _decibels(noise.mean()), "worst_output_snr_db": _decibels(noise.max())}
 
     def _noise(self, outputs: Tensor, expected: Tensor) -> Tensor:
-        return ((outputs - expected) / self._deviations.to(outputs.device)).double().square()
+        return ((outputs - expected) / self._scales(expected)).double().square()
+
+    def _scales(self, expected: Tensor) -> Tensor:
+        """What an error of each number is divided by: its channel's deviation, or a share of its distance from it."""
+        channels = (self._middles, self._deviations, self._reaches)
+        middles, deviations, reaches = (each.to(expected.device) for each in channels)
+        return ((expected - middles).abs() / reaches).maximum(deviations)
+
+
+def _without_constant(variances: Doubles, power: Doubles) -> Doubles:
+    """Variances of channels, with others in place of those that are rounding errors of their mean square ``power``."""
+    differs = variances > _CONSTANT * power
+    if differs.any():
+        return np.where(differs, variances, variances[differs].mean())
+    return np.where(power > 0, power, 1.0)
+
+
+def _decibels(noise: Tensor) -> float:
+    value = float(noise)
+    return MOST_DB if value == 0 else min(-10 * math.log10(value), MOST_DB)

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from cnet.calibrate import calibration as calibration_module
 from cnet.calibrate.calibration import Calibration, Quantizing
+from cnet.calibrate.config import Calibrate
+from cnet.calibrate.network import OutputComparison
 from cnet.calibrate.samples import in_alike_halves
 from cnet.calibrate.sensitivity import TensorFisher
 from cnet.coding.compact.lanes import common_memory
@@ -22,6 +24,7 @@ from cnet.observer import SilentObserver
 from cnet.reconstruction import AxisScales
 from cnet.symbols import Symbols
 from cnet.training.networks.builder import NetworkBuilder
+from cnet.training.tasks import TASKS
 from cnet.training.tasks.comparison import ClassComparison
 from cnet.weights import Weights
 from tests.unit.cnet.calibrate.small_calibration import Array, SmallResNet, calibration, digits, kept, trained
@@ -144,6 +147,21 @@ def test_constant_inputs_are_refused(network: tuple[NetworkBuilder, Weights]) ->
     with pytest.raises(DatasetError, match="all 8 samples are the same") as refusal:
         calibration(builder, np.repeat(digits(1), 8, axis=0)).sensitivities(weights)
     assert refusal.value.code == "constant_inputs"
+
+
+def test_inputs_with_constant_outputs_are_refused(network: tuple[NetworkBuilder, Weights]) -> None:
+    """Nothing tells then what errors do, by which the labels are chosen or by which they are judged."""
+    builder, weights = network
+    zeros = {name: np.zeros_like(weights[name].values()) for name in weights.compressible}
+    dead = weights.with_arrays(zeros)
+    comparison = OutputComparison(
+        builder, TASKS.create("classification"), Split({"x": digits(8)}), Calibrate(), SilentObserver()
+    )
+
+    for measure in (lambda: calibration(builder, digits(8)).sensitivities(dead), lambda: comparison.scores(dead, dead)):
+        with pytest.raises(DatasetError, match="the same outputs for all 8") as refusal:
+            measure()
+        assert refusal.value.code == "constant_outputs"
 
 
 def test_few_samples_are_warned_about(network: tuple[NetworkBuilder, Weights]) -> None:

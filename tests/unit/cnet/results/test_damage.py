@@ -124,6 +124,17 @@ def test_the_verdict_is_one_line(point: Point, said: str) -> None:
     assert "\n" not in line
 
 
+@pytest.mark.parametrize(("accuracy", "worst", "warned"), [(None, 2.0, True), (90.0, 2.0, True), (None, 4.0, False)])
+def test_a_lost_channel_is_warned_about(accuracy: float | None, worst: float, warned: bool) -> None:
+    """Also where the score of the task is good: one of many channels hardly shows in it."""
+    point = replace(point_with(30.0, accuracy=accuracy, outputs=15.0), worst_output_snr_db=worst)
+
+    found = [each.detail for each in warnings_about(point, a_baseline()) if each.code == "output_lost"]
+
+    assert len(found) == warned
+    assert all(f"{worst:.1f} dB" in detail for detail in found)
+
+
 def test_the_verdict_on_doubtful_outputs_says_so() -> None:
     """Their agreement may be that of what are no classes."""
     point = point_with(30.0, agreement=99.25)

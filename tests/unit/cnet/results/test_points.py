@@ -22,7 +22,7 @@ ADDED = {
     "kl_validation",
     "agreement_validation",
     "compared_inputs",
-} | {"output_snr_db", "output_snr_db_validation"}
+} | {"output_snr_db", "output_snr_db_validation", "worst_output_snr_db"}
 
 
 def test_point_has_every_field_of_the_contract() -> None:

@@ -63,7 +63,7 @@ def test_csv_has_one_row_a_point_and_crlf() -> None:
         "ratio_weights,ratio_raw,bits_per_parameter,label_entropy,bytes_mask,bytes_labels,bytes_centroids,"
         "bytes_other_tensors,bytes_container,bytes_total,mse,sha256,quantizer,step,mu,snr_db,"
         "metric_name,metric_unit,metric_value,metric_validation,metric_higher_is_better,accuracy_validation,top5,kl,"
-        "agreement,kl_validation,agreement_validation,compared_inputs,output_snr_db,output_snr_db_validation,selected"
+        "agreement,kl_validation,agreement_validation,compared_inputs,output_snr_db,worst_output_snr_db,output_snr_db_validation,selected"
     )
     assert [row["bytes_total"] for row in rows] == ["1500", "500"]
     assert [row["selected"] for row in rows] == ["false", "true"]
