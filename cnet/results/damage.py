@@ -22,6 +22,9 @@ RUINED_CODE = "likely_ruined"
 DOUBTFUL_CODE = "outputs_doubtful"
 """Code of the warning that outputs can hardly be what the job's task takes them for."""
 
+LOST_CODE = "output_lost"
+"""Code of the warning about a channel of the outputs that is lost among others."""
+
 RUINED_DB = 12.0
 """Signal-to-noise ratio in dB below which a network is likely to be ruined: a sixteenth of the energy is noise."""
 
@@ -92,7 +95,7 @@ def warnings_about(point: Point, baseline: BaselineResult) -> tuple[ResultWarnin
     found = [] if lost is None else [ResultWarning(RUINED_CODE, lost)]
     worst = point.worst_output_snr_db
     if lost is None and worst is not None and worst < LOST_OUTPUT_DB:
-        found.append(ResultWarning("output_lost", _output_lost(worst)))
+        found.append(ResultWarning(LOST_CODE, _output_lost(worst)))
     if point.compared_inputs is not None and point.compared_inputs < FEW_INPUTS:
         found.append(ResultWarning("few_inputs", _few_inputs(point.compared_inputs)))
     return tuple(found)
@@ -207,36 +210,50 @@ def foreseen(sparsity: float, bits: float) -> Iterator[ResultWarning]:
 
 def verdict(baseline: BaselineResult, point: Point) -> str:
     """One line that says whether the network of a point can be expected to work."""
-    ruined = any(warning.code in (RUINED_CODE, "layer_ruined") for warning in point.warnings)
     if point.quality is not None:
-        doubtful = any(warning.code in ("one_class", "baseline_at_chance") for warning in point.warnings)
-        word = "ruined" if ruined else "measured on data that do not tell" if doubtful else "measured"
-        return f"verdict: {word}, {_measured(baseline, point)}"
+        noise = "" if point.output_snr_db is None else f"; {_outputs(point)} those of the original"
+        return f"verdict: {_word(point)}, {_measured(baseline, point)}{noise}"
     if point.snr_db is None:
         return "verdict: lossless, every compressible weight is as it was"
     noise = f"noise {point.snr_db:.1f} dB below the weights"
     if point.agreement is not None:
         kl = "" if point.kl is None else f", KL {point.kl:.2g} nats"
-        agreement = f"{_agreement(point)}{kl}, {noise}"
-        doubtful = any(warning.code == DOUBTFUL_CODE for warning in point.warnings)
-        return f"verdict: {'ruined' if ruined else 'doubtful' if doubtful else 'measured'}, {agreement}"
+        return f"verdict: {_word(point)}, {_agreement(point)}{kl}, {noise}"
     if point.output_snr_db is not None:
-        return f"verdict: {'ruined' if ruined else 'measured'}, {_outputs(point)} those of the original, {noise}"
-    if ruined:
+        return f"verdict: {_word(point)}, {_outputs(point)} those of the original, {noise}"
+    if _word(point) == "ruined":
         return f"verdict: likely ruined, {noise}. {_REMEDY}"
     return f"verdict: not measured (no data set), {noise}. Compare outputs with those of the original before use."
 
 
+def _word(point: Point) -> str:
+    """What the warnings about a point make of what was measured of it."""
+    codes = {warning.code for warning in point.warnings}
+    if codes & {RUINED_CODE, "layer_ruined"}:
+        return "ruined"
+    if LOST_CODE in codes:
+        return "a channel of the outputs is lost"
+    if codes & {"one_class", "baseline_at_chance"}:
+        return "measured on data that do not tell"
+    return "doubtful" if DOUBTFUL_CODE in codes else "measured"
+
+
 def _agreement(point: Point, only: str = "") -> str:
     """How many predictions stayed, and on how many inputs: a few say little about others."""
-    inputs = "" if point.compared_inputs is None else f" on {point.compared_inputs:,} inputs"
-    return f"predictions agree with the original by {only}{point.agreement:.2f} %{inputs}"
+    return f"predictions agree with the original by {only}{point.agreement:.2f} %{_on_inputs(point)}"
+
+
+def _on_inputs(point: Point) -> str:
+    """On how many inputs outputs were compared, where a calibration sets them apart."""
+    count = point.compared_inputs
+    return "" if count is None else f" on {count:,} input{'' if count == 1 else 's'}"
 
 
 def _outputs(point: Point) -> str:
     """How far the outputs lie from those of the original, and on how many inputs; the ratio was measured."""
-    inputs = "" if point.compared_inputs is None else f" on {point.compared_inputs:,} inputs"
-    return f"noise in the outputs{inputs} is {point.output_snr_db:.1f} dB below"
+    worst = point.worst_output_snr_db
+    channel = "" if worst is None else f" ({worst:.1f} dB in the worst channel)"
+    return f"noise in the outputs{_on_inputs(point)} is {point.output_snr_db:.1f} dB{channel} below"
 
 
 def _measured(baseline: BaselineResult, point: Point) -> str:

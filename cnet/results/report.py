@@ -7,28 +7,36 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from cnet.results.metrics import DeclaredMetric, Metric, declared_metrics, nested_result
 from cnet.results.points import BaselineResult, Point
 
 _SELECTED = "selected"
+_DIFFERENCES: Mapping[str, tuple[str, Callable[[float], str]]] = {
+    "agreement": ("agreement", "{:.2f} %".format),
+    "output_snr_db": ("output SNR", "{:.1f} dB".format),
+}
+"""Differences from the original network that stand for the accuracy where there is none: heading and cell of each."""
 
 
 def table(baseline: BaselineResult, points: Sequence[Point], selected: int | None = None) -> str:
     """The outcome as fixed-width text: the baseline, then one row for each point.
 
-    The column of the accuracy holds the metric of another task, under its name. ``>`` marks the selected point; sizes
-    are bytes; ``-`` is a number that does not exist.
+    The column of the accuracy holds the metric of another task, under its name; where nothing has a score, how far the
+    outputs differ from the original's. ``>`` marks the selected point; sizes are bytes; ``-`` is a number that does not
+    exist.
     """
     columns = [path for path in _columns(_class_of(points)) if path[-1].metric.heading]
+    difference = _difference_of(baseline, points)
     score = "accuracy" if baseline.metric is None else baseline.metric.name
+    score = score if difference is None else _DIFFERENCES[difference][0]
     headings = ["", *(score if _name(path) == "accuracy" else path[-1].metric.heading for path in columns)]
     known = {"index": "baseline", "accuracy": _score(columns, baseline), "ratio": "1.00"}
     known["bytes_total"] = f"{baseline.npz_bytes:,}"
     first = ["", *(known.get(_name(path), "") for path in columns)]
-    rows = [headings, first, *(_row(point, columns, selected) for point in points)]
+    rows = [headings, first, *(_row(point, columns, selected, difference) for point in points)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(headings))]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -108,11 +116,19 @@ def _cell(columns: Sequence[_Path], name: str, value: Any) -> str:
     return "-" if value is None else metric.cell(value)
 
 
-def _row(point: Point, columns: Sequence[_Path], selected: int | None) -> list[str]:
+def _difference_of(baseline: BaselineResult, points: Sequence[Point]) -> str | None:
+    """The name of the difference that the table shows in place of a score; None where there is a score, or neither."""
+    if baseline.quality is not None:
+        return None
+    return next((name for name in _DIFFERENCES if any(getattr(point, name) is not None for point in points)), None)
+
+
+def _row(point: Point, columns: Sequence[_Path], selected: int | None, difference: str | None) -> list[str]:
     document = point.to_json()
+    differs = None if difference is None else document[difference]
+    score = _score(columns, point) if difference is None or differs is None else _DIFFERENCES[difference][1](differs)
     cells = [
-        _score(columns, point) if _name(path) == "accuracy" else _cell(columns, _name(path), _value(document, path))
-        for path in columns
+        score if _name(path) == "accuracy" else _cell(columns, _name(path), _value(document, path)) for path in columns
     ]
     return [">" if point.index == selected else "", *cells]
 

@@ -157,6 +157,10 @@ class DecisionComparison(Comparison):
         The agreement of an answer is twice the decisions in which both networks give it ÷ the answers of both. Where
         one answer is rare, a network that never gives it agrees in nearly all decisions, and has 50 % here (Cicchetti
         and Feinstein, High agreement but low kappa: II, 1990). An answer that is hardly ever given tells too little.
+
+        Args:
+            totals: sums of ``totals``, shape () each.
+            samples: over so many.
         """
         different, *both = (float(totals[name]) for name in ("different", "same_yes", "same_no"))
         agreements = [2 * same / (2 * same + different) for same in both if 2 * same + different >= _FEWEST_ANSWERS]

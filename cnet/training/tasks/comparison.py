@@ -70,7 +70,7 @@ class Comparison(ABC):
 
     @abstractmethod
     def scores(self, totals: Mapping[str, Tensor], samples: int) -> dict[str, float]:
-        """Scores by name from sums of ``totals`` over so many samples."""
+        """Scores by name from sums over so many samples, of the shapes that ``totals`` gives."""
 
     def compare(self, outputs: Tensor, expected: Tensor) -> dict[str, float]:
         """Scores of outputs, shape (n, ...), float32, against those of the original network, same shape."""
@@ -110,7 +110,12 @@ class ClassComparison(Comparison):
         }
 
     def scores(self, totals: Mapping[str, Tensor], samples: int) -> dict[str, float]:
-        """The divergence ``kl`` in nats, and how often the top class is the same, ``agreement``, in percent."""
+        """The divergence ``kl`` in nats, and in percent how often the top class is the same, ``agreement``.
+
+        Args:
+            totals: sums of ``totals``, shape () each.
+            samples: over so many.
+        """
         return {"kl": float(totals["kl"]) / samples, "agreement": 100 * float(totals["agreement"]) / samples}
 
 
@@ -180,7 +185,12 @@ class NumberComparison(Comparison):
         return {"noise": (noise.mean(axes) if axes else noise).sum(0).reshape(-1)}
 
     def scores(self, totals: Mapping[str, Tensor], samples: int) -> dict[str, float]:
-        """The signal-to-noise ratio ``output_snr_db`` in dB, and that of the worst channel; at most ``MOST_DB``."""
+        """The signal-to-noise ratio ``output_snr_db`` in dB, and that of the worst channel; at most ``MOST_DB``.
+
+        Args:
+            totals: sums of ``totals``, shape (channels,).
+            samples: over so many.
+        """
         noise = totals["noise"] / samples
         return {"output_snr_db": _decibels(noise.mean()), "worst_output_snr_db": _decibels(noise.max())}
 

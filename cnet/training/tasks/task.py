@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _CLASS_AXES = 2  # samples and classes: no output of logits has fewer, and no softmax has fewer classes
 _MAP_AXES = 4  # from so many axes on, an output is a map of logits
 _SUM_TOLERANCE = 0.01  # of probabilities, or of a length of 1, in bfloat16
+_TELLING_ROWS = 20  # fewer inputs may all be of one class by chance
 _TELLING_NUMBERS = 32  # fewer outputs may all lie between 0 and 1 by chance
 
 OutputShape = tuple[int | str | None, ...]
@@ -130,6 +131,12 @@ class Task(Part):
             return (
                 f"architecture.output: the original network's outputs are vectors of length 1, as embeddings are, "
                 f"{taken}. Take the task regression, which compares numbers."
+            )
+        if len(rows) >= _TELLING_ROWS and bool((rows.argmax(1) == rows[0].argmax()).all()):
+            return (
+                f"architecture.output: the original network has the same top class in all {len(rows)} decisions, so "
+                "that an agreement tells nothing. Give inputs of several classes; where the outputs are numbers and no "
+                "logits, take the task regression."
             )
         return None
 

@@ -133,6 +133,9 @@ def test_a_lost_channel_is_warned_about(accuracy: float | None, worst: float, wa
 
     assert len(found) == warned
     assert all(f"{worst:.1f} dB" in detail for detail in found)
+    told = verdict(a_baseline(), replace(point, warnings=warnings_about(point, a_baseline())))
+    assert told.startswith("verdict: a channel of the outputs is lost, ") == warned
+    assert f"15.0 dB ({worst:.1f} dB in the worst channel) below those of the original" in told
 
 
 def test_the_verdict_on_doubtful_outputs_says_so() -> None:

@@ -7,6 +7,8 @@ import io
 import json
 from dataclasses import replace
 
+import pytest
+
 from cnet.results.baseline import TaskScore, score_text
 from cnet.results.report import csv_columns, metrics, metrics_csv, table
 from tests.unit.cnet.points_at_hand import a_baseline, a_point
@@ -40,6 +42,19 @@ def test_table_without_accuracies_shows_dashes() -> None:
     """What does not exist is a dash, clusters as well."""
     text = table(a_baseline(None), [replace(POINTS[1], accuracy=None)])
     assert text.splitlines()[2].split()[2:4] == ["-", "-"]
+
+
+@pytest.mark.parametrize(
+    ("difference", "heading", "cell"),
+    [({"agreement": 98.5}, "agreement", "98.50 %"), ({"output_snr_db": 31.25}, "output SNR", "31.2 dB")],
+)
+def test_table_without_scores_shows_how_outputs_differ(difference: dict[str, float], heading: str, cell: str) -> None:
+    """In the column of the accuracy; the original does not differ from itself, and has none."""
+    lines = table(a_baseline(None), [replace(POINTS[0], accuracy=None, **difference)]).splitlines()
+
+    assert f" {heading} " in lines[0]
+    assert f" {cell} " in lines[2]
+    assert lines[1].split() == ["baseline", "-", "1.00", "4,000"]
 
 
 def test_metrics_hold_layers_and_are_strict_json() -> None:

@@ -214,6 +214,8 @@ def _drawn(*shape: int) -> torch.Tensor:
         (functional.normalize(_drawn(20, 5)), "regression"),
         (_drawn(3, 2).sigmoid(), None),
         (10 * _drawn(20, 5).abs(), None),
+        (_drawn(20, 3) + torch.tensor([0.0, 50.0, 0.0]), "several classes"),
+        (_drawn(19, 3) + torch.tensor([0.0, 50.0, 0.0]), None),
         (_drawn(20), None),
     ],
 )
