@@ -116,14 +116,16 @@ def test_inputs_that_are_no_file_are_named(example_inputs: torch.Tensor | None) 
 
 
 def test_a_network_of_one_number_is_not_calibrated_as_a_classifier() -> None:
-    """A divergence of 0 would be reported whatever is left of it; the task regression takes it."""
+    """A divergence of 0 would be reported whatever is left of it; the tasks binary and regression take it."""
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(12, 32), nn.Tanh(), nn.Linear(32, 1))
     inputs = torch.randn(40, 12)
-    with pytest.raises(SpecError, match=r"shape \(any, 1\).*Take the task regression"):
+    with pytest.raises(SpecError, match=r"shape \(any, 1\).*Take the task binary for .* or regression"):
         cnet.compress(module, inputs=inputs)
 
-    assert cnet.compress(module, inputs=inputs, task="regression").point["kl"] is None
+    point = cnet.compress(module, inputs=inputs, task="regression").point
+    assert point["kl"] is None
+    assert point["output_snr_db"] > 30
 
 
 def test_one_array_is_no_labelled_data() -> None:
