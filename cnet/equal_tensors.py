@@ -101,8 +101,6 @@ def copy_symbols(symbols: Symbols, copies: tuple[EqualTensor, ...]) -> Symbols:
         return replace(symbols, keep=keep, centroids=values[keep])
     used, labels = np.unique(values[keep], return_inverse=True)
     narrow = labels.astype(np.uint8) if len(used) <= 256 else labels.astype(np.uint16)
-    if isinstance(scales, AxisScales):
-        return Symbols(keep, narrow, symbols.centroids[used], _copy_axis_factors(scales, copies))
     return Symbols(keep, narrow, symbols.centroids[used], scales and copy_factors(scales, copies))
 
 
@@ -119,8 +117,10 @@ def _copy_axis_factors(scales: AxisScales, copies: tuple[EqualTensor, ...]) -> A
     return replace(scales, factors=factors)
 
 
-def copy_factors(scales: Scales, copies: tuple[EqualTensor, ...]) -> Scales:
-    """Factors of tensors, in which each copy has that of its source."""
+def copy_factors(scales: Scales | AxisScales, copies: tuple[EqualTensor, ...]) -> Scales | AxisScales:
+    """Factors of tensors, or of their axes, in which each copy has those of its source."""
+    if isinstance(scales, AxisScales):
+        return _copy_axis_factors(scales, copies)
     starts = (np.cumsum(scales.sizes) - scales.sizes).tolist()
     factors = scales.factors.copy()
     for copy in copies:

@@ -20,7 +20,8 @@ from cnet.quantize.grid_labels import KeptWeights, TensorGrids, WeightsInMemory,
 from cnet.quantize.none import Unquantized
 from cnet.quantize.quantizer import QUANTIZERS, Codebook, FittedCodebook, QuantizationEstimate, Quantizer, ValueChunks
 from cnet.quantize.weights_alone.feedback_trellis import MAX_STEP
-from cnet.quantize.weights_alone.label_choice import FeedbackChooser, few_bits
+from cnet.quantize.weights_alone.label_choice import FeedbackChooser
+from cnet.quantize.weights_alone.row_factors import few_bits
 from cnet.quantize.weights_alone.step_sizes import NOISE_OF_STEP, step_sizes
 from cnet.quantize.weights_alone.tensor_scales import measure_scales
 from cnet.results.measures import entropy
@@ -52,7 +53,9 @@ class Auto(Quantizer):
     """Step sizes by tensor from the weights alone; the one knob is the quality.
 
     Use it with the encoder ``compact``. Each tensor has one step size; labels are multiples of half of it, along a
-    trellis, and the bundle holds the factors of the tensors (``Scales``).
+    trellis, and the bundle holds the factors of the tensors (``Scales``). Where the rows of an output layer have units
+    of their own, each row has a step size in proportion to its scale, and the bundle holds their factors
+    (``AxisScales``).
     """
 
     name: Literal["auto"] = "auto"
@@ -174,7 +177,8 @@ class Auto(Quantizer):
             if scale.largest:
                 units[tensor] = _stored_unit(steps[tensor] / 2, scale.largest, weights.dtype)
         chooser = FeedbackChooser(_MEMORY, MU if self.noise_db < MU_BELOW_DB else 0.0)
-        return TensorGrids(units, chooser.multiples_in_order(weights, scales, units))
+        multiples = chooser.multiples_in_order(weights, scales, units)
+        return TensorGrids(units, multiples, tuple(scale.rows for scale in scales))
 
 
 def _has_depthwise(shapes: Sequence[tuple[int, ...]]) -> bool:
@@ -185,4 +189,4 @@ def _has_depthwise(shapes: Sequence[tuple[int, ...]]) -> bool:
 def _stored_unit(unit: float, largest: float, dtype: np.dtype[np.floating]) -> np.floating:
     """The unit with few bits of mantissa, in whose multiples the largest weight can be written."""
     least = max(unit, largest / (2 * MAX_STEP - 2), float(np.finfo(dtype).smallest_subnormal))
-    return dtype.type(few_bits(least, math.ceil))
+    return dtype.type(few_bits(least, np.ceil))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cnet.coding.uniform_grid import label_integers
-from cnet.reconstruction import Scales, tensor_sizes
+from cnet.reconstruction import AxisScales, Scales, sides_of, tensor_sizes
 from cnet.symbols import Symbols
 
 Floats = npt.NDArray[np.floating]
@@ -66,10 +66,27 @@ class TensorGrids:
             (tensors that have weights,). They are final once all multiples have been read.
         multiples: of the unit, int16, for each weight in the order of w_net, part by part; 0 where not kept. To be
             read once.
+        rows: factors of the rows of each tensor, by which its unit is multiplied, of as many tensors; none where they
+            are all 1.
     """
 
     units: Floats
     multiples: Iterator[Shorts]
+    rows: Sequence[tuple[float, ...]] = ()
+
+    def scales(self, shapes: Sequence[tuple[int, ...]]) -> Scales | AxisScales | None:
+        """The factors of the multiples in tensors of these shapes; None where there are no weights.
+
+        To be asked for once all multiples have been read.
+        """
+        if not len(self.units):
+            return None
+        if not any(self.rows):
+            return Scales(self.units, tensor_sizes(shapes))
+        sides, factors = sides_of(shapes), []
+        for unit, rows, (lines, columns, _) in zip(self.units, self.rows, sides.tolist(), strict=True):
+            factors += [[unit], rows or np.ones(lines), np.ones(columns)]
+        return AxisScales(np.concatenate(factors).astype(self.units.dtype), sides)
 
 
 @runtime_checkable
@@ -97,5 +114,4 @@ def symbols_of(quantizer: LabelsInOrder, weights: WeightsInMemory, shapes: Seque
         raise ValueError("quantizer: its labels do not depend on positions. Ask it for its codebook.")
     multiples = np.concatenate([np.empty(0, np.int16), *grids.multiples])
     labels, used = label_integers(multiples[multiples != 0])
-    scales = Scales(grids.units, tensor_sizes(shapes)) if len(grids.units) else None
-    return Symbols(multiples != 0, labels, used.astype(weights.dtype), scales)
+    return Symbols(multiples != 0, labels, used.astype(weights.dtype), grids.scales(shapes))

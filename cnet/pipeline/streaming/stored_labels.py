@@ -15,7 +15,7 @@ from cnet.coding.uniform_grid import narrow_labels
 from cnet.equal_tensors import EqualTensor, copy_factors, find_equal_tensors
 from cnet.pipeline.streaming.symbols import StreamedPruning
 from cnet.quantize.grid_labels import TensorGrids
-from cnet.reconstruction import Scales, tensor_sizes
+from cnet.reconstruction import AxisScales, Scales
 from cnet.symbols import Symbols
 
 Shorts = npt.NDArray[np.int16]
@@ -60,7 +60,7 @@ class MultiplesFile:
 
 @dataclass(frozen=True, eq=False)
 class StoredSymbols:
-    """Symbols (``cnet.symbols.SymbolSource``) that are multiples of a unit of each tensor, read from a file.
+    """Symbols (``cnet.symbols.SymbolSource``) that are multiples of a unit of each tensor or row, read from a file.
 
     Attributes:
         pruned: the pruned network.
@@ -74,7 +74,7 @@ class StoredSymbols:
     multiples: MultiplesFile
     label_of: npt.NDArray[np.uint8] | npt.NDArray[np.uint16]
     centroids: npt.NDArray[np.floating]
-    reconstruction: Scales | None
+    reconstruction: Scales | AxisScales | None
 
     @classmethod
     def of(cls, pruned: StreamedPruning, grids: TensorGrids, path: Path, on_fraction: Callable[[float], None]) -> Self:
@@ -96,10 +96,8 @@ class StoredSymbols:
             used[multiples.read(part).astype(np.int64) + _INTEGERS // 2] = True
         used[_INTEGERS // 2] = False
         distinct = np.flatnonzero(used)
-        scales = None
-        if len(grids.units):
-            sizes = tensor_sizes([vector.weights[name].shape for name in vector.weights.compressible])
-            scales = copy_factors(Scales(grids.units, sizes), copies)
+        scales = grids.scales([vector.weights[name].shape for name in vector.weights.compressible])
+        scales = scales and copy_factors(scales, copies)
         label_of = narrow_labels(np.cumsum(used) - 1, len(distinct))
         return cls(pruned, multiples, label_of, (distinct - _INTEGERS // 2).astype(np.float32), scales)
 

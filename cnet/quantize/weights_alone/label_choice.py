@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from cnet.coding.rates import LabelRates, RateModel, Segment, choose_along_lanes
 from cnet.quantize.grid_labels import KeptWeights
 from cnet.quantize.weights_alone.error_feedback import FeedbackFactors
 from cnet.quantize.weights_alone.feedback_trellis import MAX_STEP, FeedbackTrellis, LaneWeights
+from cnet.quantize.weights_alone.row_factors import few_bits, row_factors_at
 from cnet.quantize.weights_alone.tensor_scales import TensorScale
 
 Singles = npt.NDArray[np.float32]
@@ -32,7 +33,6 @@ STRETCH = 0.5
 their part along the weights w would be as large as w again, and their noise larger; with 0 outputs shrink layer
 by layer, since in coarse steps most weights become zero."""
 
-_MANTISSA_BITS = 8  # of a stored unit
 _LANES = 1024  # that are searched together: few enough for the processor's caches
 _QUICK_MEMORY = 2
 
@@ -52,7 +52,7 @@ class FeedbackChooser:
     def multiples_in_order(
         self, weights: KeptWeights, scales: Sequence[TensorScale], units: npt.NDArray[np.floating]
     ) -> Iterator[Shorts]:
-        """The multiples of their tensor's unit that weights become, part by part in the order of w_net.
+        """The multiples of the unit of their tensor, or row, that weights become, part by part in the order of w_net.
 
         After the last part, the unit of each tensor is made larger by what choosing its labels took from its weights.
 
@@ -69,8 +69,11 @@ class FeedbackChooser:
             keep = mask.copy()
             keep[mask] = kept != 0
             values = np.zeros(len(keep), np.float32)
-            values[mask] = kept / units[tensor]
             scale = scales[tensor]
+            if scale.rows:
+                indexes = np.flatnonzero(mask) + segment.place.start
+                kept = kept / row_factors_at(scale.rows, scale.shape, indexes)
+            values[mask] = kept / units[tensor]
             feedback = len(scale.shape) > 1 and 2 * float(units[tensor]) <= COARSE * scale.rms
             chosen = self.multiples(segment, values, keep, feedback=feedback)
             power[tensor] += np.sum(values * values, dtype=np.float64)
@@ -135,12 +138,6 @@ class LabelBits:
     def none(cls, values: Singles) -> LabelBits:
         """The bits where they do not count: none, of as many labels; ``values`` as in ``of``."""
         return cls(np.zeros(len(values), np.int64), np.zeros((2, 1, _largest(values) + 1), np.float32))
-
-
-def few_bits(unit: float, rounded: Callable[[float], float] = np.rint) -> float:
-    """A unit with as many bits of mantissa as a bundle should hold; ``rounded`` gives the integer for a fraction."""
-    mantissa, exponent = np.frexp(unit)
-    return float(np.ldexp(rounded(float(mantissa) * 2**_MANTISSA_BITS), int(exponent) - _MANTISSA_BITS))
 
 
 def _largest(values: Singles) -> int:

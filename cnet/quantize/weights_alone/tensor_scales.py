@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from cnet.arrays import slices
 from cnet.errors import CheckpointError
 from cnet.quantize.grid_labels import KeptWeights
+from cnet.quantize.weights_alone.row_factors import RowMoments, may_differ
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,14 @@ class TensorScale:
         shape: of the tensor.
         rms: root mean square of its kept weights that are not zero; 0 where there are none.
         largest: the largest magnitude of these.
+        rows: a factor for each row, by which its weights are divided before anything else, also in ``rms`` and
+            ``largest``; none where rows are about alike.
     """
 
     shape: tuple[int, ...]
     rms: float
     largest: float = 0.0
+    rows: tuple[float, ...] = ()
 
     @property
     def size(self) -> int:
@@ -77,10 +82,24 @@ def measure_scales(weights: KeptWeights, shapes: Sequence[tuple[int, ...]]) -> l
         CheckpointError: ``not_finite``, where a kept weight is NaN or infinite.
     """
     moments = [_Moments() for _ in shapes]
+    ends = list(itertools.accumulate(map(math.prod, shapes)))
+    last = len(shapes) - 1
+    rows = {
+        tensor: RowMoments(shape)
+        for tensor, shape in enumerate(shapes)
+        if math.prod(shape) and may_differ(shape, last=tensor == last)
+    }
     places = list(_places(shapes))
-    for (tensor, _), (_, values) in zip(places, weights.read(part for _, part in places), strict=True):
+    for (tensor, part), (mask, values) in zip(places, weights.read(part for _, part in places), strict=True):
         moments[tensor].add(values)
-    return [TensorScale(shape, each.rms, each.largest) for shape, each in zip(shapes, moments, strict=True)]
+        if tensor in rows:
+            start = ends[tensor] - math.prod(shapes[tensor])
+            rows[tensor].add(np.flatnonzero(mask) + (part.start - start), values)
+    found = [TensorScale(shape, each.rms, each.largest) for shape, each in zip(shapes, moments, strict=True)]
+    for tensor, each in rows.items():
+        if factors := each.factors(weights.dtype):
+            found[tensor] = TensorScale(shapes[tensor], *each.scaled(factors), factors)
+    return found
 
 
 def _places(shapes: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, slice]]:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from itertools import accumulate, pairwise
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
+from cnet.bundle import open_bundle, write_bundle
 from cnet.coding import ENCODERS, trellis
 from cnet.coding.segments import segments_of
 from cnet.errors import CheckpointError
 from cnet.quantize import QUANTIZERS
 from cnet.quantize.auto import SNR_DB, Quality
-from cnet.reconstruction import Scales
+from cnet.reconstruction import AxisScales, Scales
 from cnet.symbols import Symbols
+from cnet.weights import Tensor, Weights
 
 SHAPES = [(16, 3, 3, 3), (32, 16, 3, 3), (64, 512), (10, 64)]
 PARTS = [slice(*ends) for ends in pairwise(accumulate([16 * 27, 32 * 144, 64 * 512, 640], initial=0))]
@@ -25,6 +28,14 @@ def vector(seed: int = 0) -> npt.NDArray[np.float32]:
     rng = np.random.default_rng(seed)
     parts = [rng.normal(size=part.stop - part.start) * 10.0**-place for place, part in enumerate(PARTS)]
     return np.concatenate(parts).astype(np.float32)
+
+
+def with_units(values: npt.NDArray[np.float32], part: int, units: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    """The weights, of which the rows of one tensor are multiplied by these units in turn."""
+    changed = values.copy()
+    rows = changed[PARTS[part]].reshape(SHAPES[part][0], -1)
+    rows *= np.resize(units, len(rows)).astype(np.float32)[:, None]
+    return changed
 
 
 def quantized(values: npt.NDArray[np.floating], quality: Quality = "safe") -> Symbols:
@@ -146,3 +157,60 @@ def test_weights_that_are_not_finite_are_refused() -> None:
 
     with pytest.raises(CheckpointError, match="NaN"):
         quantized(values)
+
+
+@pytest.mark.parametrize("quality", ["safe", "small", "smallest"])
+@pytest.mark.parametrize("units", [[10.0, 0.01, 1.0], [1e5, 0.1], [1.0] * 9 + [0.05]])
+def test_rows_of_the_last_tensor_keep_their_own_signal_to_noise_ratio(quality: Quality, units: list[float]) -> None:
+    """Whatever their units: a price beside a probability."""
+    values = with_units(vector(), 3, np.array(units))
+    decoded = quantized(values, quality).vector()
+
+    rows, error = (each[PARTS[3]].astype(np.float64).reshape(10, 64) for each in (values, decoded - values))
+    found = 10 * np.log10(np.sum(rows**2, axis=1) / np.sum(error**2, axis=1))
+    assert np.all(found > SNR_DB[quality] - 2)
+    assert np.ptp(found) < 6
+
+
+def test_rows_of_units_cost_what_rows_without_them_cost() -> None:
+    """But for the factors, and a few bytes."""
+    values = vector()
+    sizes = []
+    for vector_ in (values, with_units(values, 3, np.array([10.0, 0.01, 1.0]))):
+        streams, _ = ENCODERS.create("compact").encode(quantized(vector_), SHAPES)
+        sizes.append(sum(stream.nbytes for stream in streams.values()))
+
+    assert sizes[1] < sizes[0] + 50
+
+
+def test_rows_before_the_last_tensor_have_no_factors() -> None:
+    """Nearly dead channels of a convolution, and rows of a large matrix, cost nothing; neither do rows of one scale."""
+    for values in (
+        vector(),
+        with_units(vector(), 1, np.array([1.0, 1e-3])),
+        with_units(vector(), 2, np.array([1, 0.01])),
+    ):
+        assert isinstance(quantized(values).reconstruction, Scales)
+
+
+def test_factors_of_rows_leave_the_other_tensors_alone() -> None:
+    """Each bit, at powers of two."""
+    values = vector()
+    plain, units = quantized(values).vector(), quantized(with_units(values, 3, np.array([1.0, 2.0**-9]))).vector()
+
+    np.testing.assert_array_equal(plain[: PARTS[3].start], units[: PARTS[3].start])
+
+
+def test_rows_of_units_come_back_from_a_bundle(tmp_path: Path) -> None:
+    """Bit for bit."""
+    values = with_units(vector(), 3, np.array([10.0, 0.01, 1.0]))
+    tensors = [
+        Tensor(f"t{n}", "float32", values[p].reshape(s)) for n, (p, s) in enumerate(zip(PARTS, SHAPES, strict=True))
+    ]
+    symbols = quantized(values, "small")
+    write_bundle(tmp_path / "b.cnet", Weights.select(tensors), symbols, ENCODERS.create("compact"))
+    bundle = open_bundle(tmp_path / "b.cnet")
+
+    bundle.verify()
+    assert isinstance(symbols.reconstruction, AxisScales)
+    assert bundle.weights().vector().tobytes() == symbols.vector().tobytes()

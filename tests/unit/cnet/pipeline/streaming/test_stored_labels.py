@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +14,22 @@ from cnet.pipeline.streaming.stored_labels import MultiplesFile, StoredSymbols
 from cnet.prune import PRUNERS
 from cnet.quantize import QUANTIZERS
 from cnet.quantize.grid_labels import LabelsInOrder
-from cnet.reconstruction import Scales
+from cnet.reconstruction import AxisScales, Scales
 from cnet.symbols import load_symbols
+from cnet.weights import Weights
 from tests.unit.cnet.test_equal_tensors import network
 
 
-def stored(folder: Path, sparsity: float, told: list[float]) -> StoredSymbols:
+def with_units() -> Weights:
+    """The network with equal tensors, whose last one has rows of different units."""
+    weights = network()
+    units = np.array([100, 0.01, 1, 1], np.float16)
+    return weights.with_arrays({"kernel": weights["kernel"].data * units[:, None, None, None]})
+
+
+def stored(folder: Path, sparsity: float, told: list[float], weights: Weights | None = None) -> StoredSymbols:
     """The symbols of a network with equal tensors, 500 weights at a time."""
-    pruned = StreamedPruning.of(StreamedVector(network(), 500), PRUNERS.create("magnitude"), sparsity)
+    pruned = StreamedPruning.of(StreamedVector(weights or network(), 500), PRUNERS.create("magnitude"), sparsity)
     quantizer = QUANTIZERS.create("auto", quality="small")
     assert isinstance(quantizer, LabelsInOrder)
     weights = pruned.weights
@@ -30,10 +39,13 @@ def stored(folder: Path, sparsity: float, told: list[float]) -> StoredSymbols:
 
 
 @pytest.mark.parametrize("sparsity", [0.0, 0.5])
-def test_symbols_are_those_in_memory(tmp_path: Path, sparsity: float) -> None:
+@pytest.mark.parametrize(("make", "kind"), [(network, Scales), (with_units, AxisScales)])
+def test_symbols_are_those_in_memory(
+    tmp_path: Path, make: Callable[[], Weights], kind: type[Scales | AxisScales], sparsity: float
+) -> None:
     """Bit for bit; copies and their factors too, and progress is told."""
     told: list[float] = []
-    found = stored(tmp_path, sparsity, told)
+    found = stored(tmp_path, sparsity, told, make())
     weights = found.pruned.weights
     vector = weights.vector().astype(np.float32)
     keep = copy_mask(PRUNERS.create("magnitude").keep(weights, sparsity), find_equal_tensors(weights))
@@ -45,8 +57,8 @@ def test_symbols_are_those_in_memory(tmp_path: Path, sparsity: float) -> None:
     np.testing.assert_array_equal(one.keep, expected.keep)
     np.testing.assert_array_equal(one.labels, expected.labels)
     np.testing.assert_array_equal(found.centroids, expected.centroids)
-    assert isinstance(found.reconstruction, Scales)
-    assert isinstance(expected.reconstruction, Scales)
+    assert isinstance(found.reconstruction, kind)
+    assert isinstance(expected.reconstruction, kind)
     np.testing.assert_array_equal(found.reconstruction.factors, expected.reconstruction.factors)
     assert told == sorted(told)
     assert told[-1] == 1.0

@@ -49,3 +49,18 @@ def test_weights_that_are_not_finite_are_refused(value: float) -> None:
 
     with pytest.raises(CheckpointError, match="Save the checkpoint from before"):
         measure_scales(WeightsInMemory(vector, vector != 0), [(2,)])
+
+
+def test_rows_of_units_have_factors() -> None:
+    """Of the last tensor, and of a matrix of few rows before it; all else is that of the weights behind the factors."""
+    shapes = [(40, 20), (4, 30), (20, 3, 3), (3, 30)]
+    rng = np.random.default_rng(0)
+    tensors = [rng.normal(size=shape) for shape in shapes]
+    units = [10.0 ** -(np.arange(len(each)) % 3).reshape(-1, *[1] * (each.ndim - 1)) for each in tensors]
+    vector = np.concatenate([(each * unit).reshape(-1) for each, unit in zip(tensors, units, strict=True)])
+    found = measure_scales(WeightsInMemory(vector, np.ones(len(vector), np.bool_)), shapes)
+
+    assert [len(scale.rows) for scale in found] == [0, 4, 0, 3]
+    values = tensors[3] * units[3] / np.array(found[3].rows)[:, None]
+    assert found[3].rms == pytest.approx(np.sqrt(np.mean(values**2)), rel=1e-9)
+    assert found[3].largest == pytest.approx(np.max(np.abs(values)), rel=1e-9)
