@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -87,21 +87,28 @@ class Damage:
         return mean + self.forecast, deviation
 
 
+def on_choice_split(point: Point, name: Literal["kl", "agreement", "output_snr_db"]) -> float | None:
+    """A difference of a point's outputs on the split for choices: validation, without one the test."""
+    test: float | None = getattr(point, name)
+    validation: float | None = getattr(point, f"{name}_validation")
+    return test if validation is None else validation
+
+
 def divergence(point: Point) -> float | None:
     """The natural logarithm of the divergence of a point's outputs, on the split for choices."""
-    kl = point.kl if point.kl_validation is None else point.kl_validation
+    kl = on_choice_split(point, "kl")
     return None if kl is None else _logarithm(kl)
 
 
 def disagreement(point: Point) -> float | None:
     """The natural logarithm of the percentage of inputs whose class has changed, on the split for choices."""
-    agreement = point.agreement if point.agreement_validation is None else point.agreement_validation
+    agreement = on_choice_split(point, "agreement")
     return None if agreement is None else _logarithm(100 - agreement)
 
 
 def output_noise(point: Point) -> float | None:
     """The natural logarithm of the noise in a point's outputs relative to their power, on the split for choices."""
-    ratio = point.output_snr_db if point.output_snr_db_validation is None else point.output_snr_db_validation
+    ratio = on_choice_split(point, "output_snr_db")
     return None if ratio is None else -ratio * math.log(10) / 10
 
 

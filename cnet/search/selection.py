@@ -23,7 +23,7 @@ import numpy as np
 from cnet.errors import ConstraintNotMetError
 from cnet.results.baseline import choice_split
 from cnet.results.points import BaselineResult, Point
-from cnet.search.damage import Damage
+from cnet.search.damage import Damage, on_choice_split
 from cnet.spec import Target
 
 DEFAULT_DROP = 1.0
@@ -166,13 +166,10 @@ def _describe_damage(target: Target, damage: Damage, points: Sequence[Point]) ->
         found = "it was measured of none"
     else:
         best = min(measured, key=lambda point: (damage.measure(point), point.index))
-        kl = best.kl if best.kl_validation is None else best.kl_validation
-        agreement = best.agreement if best.agreement_validation is None else best.agreement_validation
-        ratio = best.output_snr_db if best.output_snr_db_validation is None else best.output_snr_db_validation
         values = {
-            "KL": kl,
-            "agreement": agreement,
-            "signal-to-noise ratio of the outputs": ratio,
+            "KL": on_choice_split(best, "kl"),
+            "agreement": on_choice_split(best, "agreement"),
+            "signal-to-noise ratio of the outputs": on_choice_split(best, "output_snr_db"),
             "signal-to-noise ratio of the weights": best.snr_db,
         }
         known = [f"{name} {value:.4g}" for name, value in values.items() if value is not None]
