@@ -11,7 +11,7 @@ import numpy as np
 from cnet.models.programs.document import ProgramOutput
 from cnet.training.tasks.comparison import Comparison
 from cnet.training.tasks.targets import Targets, described
-from cnet.training.tasks.task import TASKS, OutputShape, Task, TaskMetric, refuse, shown
+from cnet.training.tasks.task import TASKS, OutputShape, Task, TaskMetric, refuse, shown, sizes_fit
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -38,18 +38,14 @@ class Binary(Task):
 
     def check(self, targets: Targets | None, output: OutputShape) -> None:
         """As ``Task.check``: a number from 0 to 1 for each number of the output."""
-        found, expected = (None if targets is None else _sizes(targets.shape)), _sizes(output[1:])
-        fits = found is not None and len(found) == len(expected)
-        if not fits or any(
-            isinstance(size, int) and size != had for size, had in zip(expected, found or (), strict=True)
-        ):
+        if targets is None or not sizes_fit(_sizes(targets.shape), _sizes(output[1:])):
             raise refuse(
                 f"task binary: the targets are {described(targets)}, and the network's output has the shape "
                 f"{shown(output)}. Give 0 or 1 for each number of the output, or choose another architecture.output or "
                 "architecture.task (classification for one of several classes). Without training, unlabelled inputs go "
                 "into calibrate.inputs in place of the dataset."
             )
-        low, high = targets.range if targets is not None and targets.range is not None else (0.0, 1.0)
+        low, high = targets.range or (0.0, 1.0)
         if low < 0 or high > 1:
             raise refuse(
                 f"task binary: the targets are {low:g} to {high:g}, and those of a decision are 0 (no), 1 (yes) or a "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from cnet.training.tasks.targets import Targets, described
-from cnet.training.tasks.task import TASKS, OutputShape, Task, TaskMetric, refuse, shown
+from cnet.training.tasks.task import TASKS, OutputShape, Task, TaskMetric, refuse, shown, sizes_fit
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,12 +30,7 @@ class Regression(Task):
 
     def check(self, targets: Targets | None, output: OutputShape) -> None:
         """As ``Task.check``: numbers of the shape of the output."""
-        found = None if targets is None else _without_ones(targets.shape)
-        expected = _without_ones(output[1:])
-        fits = found is not None and len(found) == len(expected)
-        if not fits or any(
-            isinstance(size, int) and size != had for size, had in zip(expected, found or (), strict=True)
-        ):
+        if targets is None or not sizes_fit(_without_ones(targets.shape), _without_ones(output[1:])):
             raise refuse(
                 f"task regression: the targets are {described(targets)}, and the network's output has the shape "
                 f"{shown(output)}. Give one number for each number of the output, or choose another "

@@ -271,6 +271,13 @@ def check_classes(targets: Targets, output: OutputShape) -> None:
         )
 
 
+def sizes_fit(found: OutputShape, expected: OutputShape) -> bool:
+    """Whether targets have the sizes of an output; one that is not fixed fits any."""
+    return len(found) == len(expected) and all(
+        size == had for size, had in zip(expected, found, strict=True) if isinstance(size, int)
+    )
+
+
 def refuse(text: str) -> DatasetError:
     """The error for targets that a task cannot use."""
     return DatasetError(text, code="bad_labels")
