@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from cnet.models.programs import StoredProgram
-from cnet.models.programs.outputs import choose_output
+from cnet.models.programs.document import ProgramOutput
+from cnet.models.programs.outputs import choose_output, other_outputs
 from cnet.pipeline.network import TrainableNetwork
-from cnet.results.damage import ResultWarning
+from cnet.results.damage import ResultWarning, outputs_not_compared
 from cnet.results.data_doubts import baseline_at_chance, one_class, validation_seen
 from cnet.results.points import BaselineResult
 from cnet.results.resolution import small_validation, small_validation_of_errors
-from cnet.spec import ProgramArchitecture, Target
+from cnet.spec import JobSpec, ProgramArchitecture, Target
 from cnet.symbols import SymbolSource
 from cnet.weights import Weights
 
@@ -49,6 +50,18 @@ def about_output(choice: ProgramArchitecture | None, program: StoredProgram | No
             f"architecture.output: the program's output {output.name} ends in a {ending}, so it is taken as "
             f"probabilities: the task {choice.task.name} works on the logits before it; the network keeps its {ending}"
         )
+
+
+def about_other_outputs(spec: JobSpec, outputs: Sequence[ProgramOutput]) -> ResultWarning | None:
+    """The warning about outputs of a program that a job with samples neither trains nor compares; None without any.
+
+    Args:
+        spec: the job.
+        outputs: of its program; empty where it has none.
+    """
+    if spec.program is None or not (spec.trains or spec.calibrate):
+        return None
+    return outputs_not_compared(other_outputs(outputs, spec.program.output), trained=spec.adapts)
 
 
 def about_choices(

@@ -29,7 +29,6 @@ from cnet.errors import SpecError
 from cnet.formats.parsing.tensor_values import check_finite
 from cnet.models.programs import StoredProgram
 from cnet.models.programs.embedding_ids import embedding_rows
-from cnet.models.programs.outputs import other_outputs
 from cnet.pipeline import log_warnings
 from cnet.pipeline.calibrated_network import CalibratedNetwork
 from cnet.pipeline.context import RunContext
@@ -46,7 +45,6 @@ from cnet.pipeline.progress import ProgressMeter, StepCosts
 from cnet.pipeline.run_folder import RunFolder
 from cnet.pipeline.streaming.choice import reads_in_chunks
 from cnet.pipeline.streaming.steps import StreamedSteps
-from cnet.results.damage import ResultWarning, outputs_not_compared
 from cnet.results.points import Point
 from cnet.search import Candidate, CandidateGrid
 from cnet.spec import JobSpec, Target
@@ -169,6 +167,7 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
     }
     folder = _opened_folder(inputs.folder, run_key(spec, **digests), plan.selection, observer)
     costs = StepCosts.of(spec, dataset)
+    aside = log_warnings.about_other_outputs(spec, inputs.program.program.outputs if inputs.program else ())
     return RunContext(
         checkpoint=checkpoint,
         plan=plan,
@@ -181,17 +180,9 @@ def _open_context(spec: JobSpec, inputs: Inputs, observer: RunObserver) -> RunCo
         notes=_notes(spec, digests, checkpoint),
         revisits_sparsities=search.is_searched(spec),
         target=spec.target,
-        warnings=_warnings(spec, inputs.program),
+        warnings=() if aside is None else (aside,),
         shared=_shared(spec, inputs, digests, network),
     )
-
-
-def _warnings(spec: JobSpec, program: StoredProgram | None) -> tuple[ResultWarning, ...]:
-    """What is known before the run, and true of all its points."""
-    if spec.program is None or program is None or not (spec.trains or spec.calibrate):
-        return ()
-    aside = outputs_not_compared(other_outputs(program.program.outputs, spec.program.output), trained=spec.adapts)
-    return () if aside is None else (aside,)
 
 
 def _check_parts(

@@ -17,8 +17,7 @@ from cnet.errors import Issue, SpecError
 from cnet.models import Architecture
 from cnet.models.match import check_match
 from cnet.models.programs.document import ProgramOutput
-from cnet.models.programs.outputs import other_outputs
-from cnet.results.damage import outputs_not_compared
+from cnet.pipeline.log_warnings import about_other_outputs
 from cnet.results.data_doubts import one_class
 from cnet.results.resolution import small_validation
 from cnet.spec import JobSpec
@@ -80,15 +79,8 @@ def about_choices(spec: JobSpec, dataset: DatasetFacts | None) -> list[str]:
 
 
 def about_outputs(spec: JobSpec, outputs: Sequence[ProgramOutput]) -> list[str]:
-    """The warning, behind its code, about outputs of a program that the job neither trains nor compares.
-
-    Args:
-        spec: the job.
-        outputs: of its program; empty where it has none.
-    """
-    if spec.program is None or not (spec.trains or spec.calibrate):
-        return []
-    found = outputs_not_compared(other_outputs(outputs, spec.program.output), trained=spec.adapts)
+    """The warning, behind its code, about outputs of a program that the job neither trains nor compares."""
+    found = about_other_outputs(spec, outputs)
     return [] if found is None else [f"{found.code}: {found.detail}"]
 
 
