@@ -20,6 +20,7 @@ from cnet.training.device_splits import DeviceSplit
 from cnet.training.networks.builder import NetworkBuilder
 from cnet.training.networks.loaded import LoadedNetwork
 from cnet.training.tasks import Task
+from cnet.training.tasks.comparison import Comparison
 from cnet.weights import Weights
 
 _ROUNDING = 1e-7  # relative; of float32
@@ -114,16 +115,18 @@ class OutputComparison(NetworkOnInputs):
         with deterministic_numerics(), report_out_of_memory():
             loaded = self.load(original)
             if not self._before:
-                self._before.append(self.outputs(loaded, original))
-                self.check_differ(self._before[0])
-            before = self._before[0]
-            return self.task.comparison(before).compare(self.outputs(loaded, decoded), before)
+                before = self.outputs(loaded, original)
+                self.check_differ(before)
+                self._before.append((before, self.task.comparison(before)))
+            before, comparison = self._before[0]
+            return comparison.compare(self.outputs(loaded, decoded), before)
 
     @property
     def doubt(self) -> str | None:
         """Why the outputs can hardly be what the task takes them for; None where they may be, or are not known yet."""
-        return self.task.doubt_about(self._before[0]) if self._before else None
+        return self.task.doubt_about(self._before[0][0]) if self._before else None
 
     @cached_property
-    def _before(self) -> list[Tensor]:
+    def _before(self) -> list[tuple[Tensor, Comparison]]:
+        """The original's outputs with the comparison that they make, once they are computed."""
         return []
