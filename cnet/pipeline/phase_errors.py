@@ -35,7 +35,7 @@ class PhaseTracker:
         self._pass(self._observer.phase, name)
 
     def progress(self, fraction: float) -> None:
-        """Pass on."""
+        """Pass the done part on."""
         self._pass(self._observer.progress, fraction)
 
     def metric(self, values: dict[str, Any]) -> None:
