@@ -152,7 +152,8 @@ def _check_split(name: str, split: Split) -> None:
         raise DatasetError(f"data set: the {name} split has no sample. Add samples to it.", code="empty")
     if split.targets is None:
         raise DatasetError(
-            f"data set: the {name} split has no targets. Give labels, or take the task distill.", code="bad_labels"
+            f"data set: the {name} split has no targets. Give labels, or take a task that needs none, such as distill.",
+            code="bad_labels",
         )
     if split.targets.dtype.kind in "iu" and split.targets.size and split.targets.min() < 0:
         raise DatasetError(

@@ -113,10 +113,8 @@ class NetworkEvaluator:
         splits = self.dataset.splits
         unlabelled = {name: replace(split, targets=np.zeros(len(split), np.int64)) for name, split in splits.items()}
         found = replace(self, dataset=_joined(unlabelled)).outputs(original, splits)
-        return replace(
-            self,
-            dataset=_joined({name: replace(split, targets=found[name].numpy()) for name, split in splits.items()}),
-        )
+        taught = {name: replace(split, targets=found[name].numpy()) for name, split in splits.items()}
+        return replace(self, dataset=_joined(taught), task=self.task.fitted(found["train"]))
 
     def curvature(self, weights: Weights) -> Curvature:
         """Diagonal of the Fisher information, shape (n,), float64, in the order of w_net.

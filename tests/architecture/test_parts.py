@@ -35,7 +35,10 @@ PARTS = {
             "vgg16_cifar",
         ),
     ),
-    "training.tasks": (TASKS, ("binary", "classification", "ctc", "distill", "regression")),
+    "training.tasks": (
+        TASKS,
+        ("binary", "classification", "ctc", "distill", "distill_binary", "distill_regression", "regression"),
+    ),
     "data": (DATASETS, ("digits",)),
     "formats": (FORMATS, ("hf_sharded", "npz", "onnx", "safetensors", "torch")),
     "data.formats": (DATASET_FORMATS, ("cifar_binary", "csv", "idx", "image_folder", "npz")),

@@ -10,8 +10,8 @@ import numpy as np
 
 from cnet.models.programs.document import ProgramOutput
 from cnet.training.tasks.comparison import Comparison
-from cnet.training.tasks.targets import Targets, described
-from cnet.training.tasks.task import TASKS, OutputShape, Task, TaskMetric, refuse, shown, sizes_fit
+from cnet.training.tasks.targets import Targets, described, refuse
+from cnet.training.tasks.task import TASKS, OutputShape, Task, TaskMetric, shown, sizes_fit
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,36 +22,8 @@ _MIDDLE = 0.5  # between no and yes
 _FEWEST_ANSWERS = 10  # by two networks together, from which on their agreement on an answer is counted
 
 
-@TASKS.register("binary")
-class Binary(Task):
-    """The outputs are logits of independent decisions, of any shape; the targets are 0 or 1, or numbers between them.
-
-    Axes of size 1 do not matter: targets of shape (n,) fit outputs of shape (n, 1).
-    """
-
-    summary: ClassVar[str] = "Independent yes/no decisions: one, or several labels; share of right ones, and F1."
-    source: ClassVar[str] = "Bishop, Pattern Recognition and Machine Learning, 2006, section 4.3"
-    metric: ClassVar[TaskMetric] = TaskMetric("accuracy", "percent", higher_is_better=True)
-    training_metric: ClassVar[str | None] = "train_accuracy"
-
-    name: Literal["binary"] = "binary"
-
-    def check(self, targets: Targets | None, output: OutputShape) -> None:
-        """As ``Task.check``: a number from 0 to 1 for each number of the output."""
-        if targets is None or not sizes_fit(_sizes(targets.shape), _sizes(output[1:])):
-            raise refuse(
-                f"task binary: the targets are {described(targets)}, and the network's output has the shape "
-                f"{shown(output)}. Give 0 or 1 for each number of the output, or choose another architecture.output or "
-                "architecture.task (classification for one of several classes). Without training, unlabelled inputs go "
-                "into calibrate.inputs in place of the dataset."
-            )
-        low, high = targets.range or (0.0, 1.0)
-        if low < 0 or high > 1:
-            raise refuse(
-                f"task binary: the targets are {low:g} to {high:g}, and those of a decision are 0 (no), 1 (yes) or a "
-                "probability between them. Convert them, or choose another architecture.task (classification for one "
-                "of several classes, regression for numbers)."
-            )
+class Decisions(Task):
+    """A task whose outputs are logits of independent decisions, of any shape."""
 
     def check_comparable(self, output: OutputShape) -> None:
         """As ``Task.check_comparable``: outputs of any shape are decisions."""
@@ -66,20 +38,58 @@ class Binary(Task):
             return None
         return (
             "architecture.output: the original network's outputs are all between 0 and 1, as probabilities "
-            "are, but the program does not end in a sigmoid that can be left out, and the task binary takes them as "
-            "logits: differences look far smaller than they are. Export a module that gives the logits, from before "
+            f"are, but the program does not end in a sigmoid that can be left out, and the task {self.name} takes them "
+            "as logits: differences look far smaller than they are. Export a module that gives the logits, from before "
             "the probabilities are computed."
         )
+
+    def soft_loss(self, outputs: Tensor, expected: Tensor, temperature: float) -> Tensor:
+        """As ``Task.soft_loss``: the mean divergence between softened decisions, in nats."""
+        return _divergences(outputs / temperature, expected / temperature).mean()
+
+    def comparison(self, outputs: Tensor) -> Comparison:
+        """As ``Task.comparison``: that of decisions."""
+        del outputs
+        return DecisionComparison()
+
+
+@TASKS.register("binary")
+class Binary(Decisions):
+    """The outputs are logits of independent decisions, of any shape; the targets are 0 or 1, or numbers between them.
+
+    Axes of size 1 do not matter: targets of shape (n,) fit outputs of shape (n, 1).
+    """
+
+    summary: ClassVar[str] = "Independent yes/no decisions: one, or several labels; share of right ones, and F1."
+    source: ClassVar[str] = "Bishop, Pattern Recognition and Machine Learning, 2006, section 4.3"
+    distilled: ClassVar[str | None] = "distill_binary"
+    metric: ClassVar[TaskMetric] = TaskMetric("accuracy", "percent", higher_is_better=True)
+    training_metric: ClassVar[str | None] = "train_accuracy"
+
+    name: Literal["binary"] = "binary"
+
+    def check(self, targets: Targets | None, output: OutputShape) -> None:
+        """As ``Task.check``: a number from 0 to 1 for each number of the output."""
+        if targets is None or not sizes_fit(_sizes(targets.shape), _sizes(output[1:])):
+            raise refuse(
+                f"task binary: the targets are {described(targets)}, and the network's output has the shape "
+                f"{shown(output)}. Give 0 or 1 for each number of the output, or choose another architecture.output or "
+                "architecture.task (classification for one of several classes, distill_binary for inputs alone). "
+                "Without training, unlabelled inputs go into calibrate.inputs in place of the dataset."
+            )
+        low, high = targets.range or (0.0, 1.0)
+        if low < 0 or high > 1:
+            raise refuse(
+                f"task binary: the targets are {low:g} to {high:g}, and those of a decision are 0 (no), 1 (yes) or a "
+                "probability between them. Convert them, or choose another architecture.task (classification for one "
+                "of several classes, regression for numbers)."
+            )
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
         """Mean binary cross-entropy of all decisions, in nats."""
         from torch.nn import functional
 
         return functional.binary_cross_entropy_with_logits(outputs, _like(outputs, targets))
-
-    def soft_loss(self, outputs: Tensor, expected: Tensor, temperature: float) -> Tensor:
-        """As ``Task.soft_loss``: the mean divergence between softened decisions, in nats."""
-        return _divergences(outputs / temperature, expected / temperature).mean()
 
     def totals(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         """As ``Task.totals``; of several decisions a sample, the mean over them counts. F1 counts all decisions."""
@@ -102,11 +112,6 @@ class Binary(Task):
             "f1": 200 * totals["both"] / max(totals["either"], 1.0),
             "loss": totals["loss"] / samples,
         }
-
-    def comparison(self, outputs: Tensor) -> Comparison:
-        """As ``Task.comparison``: that of decisions."""
-        del outputs
-        return DecisionComparison()
 
     def guessed_score(self, targets: npt.NDArray[np.generic]) -> float:
         """As ``Task.guessed_score``: the more common answer of each decision; of a single one, half of them."""
@@ -147,7 +152,7 @@ class DecisionComparison(Comparison):
             **{name: each.sum().double() for name, each in counts.items()},
         }
 
-    def scores(self, totals: Mapping[str, Tensor], samples: int) -> dict[str, float]:
+    def scores(self, totals: Mapping[str, Tensor | float], samples: int) -> dict[str, float]:
         """The divergence ``kl`` in nats, and ``agreement`` in percent, the mean of that of yes and of that of no.
 
         The agreement of an answer is twice the decisions in which both networks give it ÷ the answers of both. Where

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from cnet.training.tasks.targets import Targets, described
+from cnet.training.tasks.targets import Targets, described, refuse
 from cnet.training.tasks.task import (
     TASKS,
     OutputShape,
@@ -17,7 +17,6 @@ from cnet.training.tasks.task import (
     class_count,
     class_rows,
     classes_last,
-    refuse,
     shown,
     soft_divergence,
 )
@@ -35,6 +34,7 @@ class Classification(Task):
 
     summary: ClassVar[str] = "Labels of samples or of their steps; accuracy and top-5 accuracy."
     source: ClassVar[str] = "Bishop, Pattern Recognition and Machine Learning, 2006, section 4.3"
+    distilled: ClassVar[str | None] = "distill"
     metric: ClassVar[TaskMetric] = TaskMetric("accuracy", "percent", higher_is_better=True)
     training_metric: ClassVar[str | None] = "train_accuracy"
 

@@ -192,7 +192,7 @@ class NumberComparison(Comparison):
             samples: over so many.
         """
         noise = totals["noise"] / samples
-        return {"output_snr_db": _decibels(noise.mean()), "worst_output_snr_db": _decibels(noise.max())}
+        return {"output_snr_db": decibels(float(noise.mean())), "worst_output_snr_db": decibels(float(noise.max()))}
 
     def _noise(self, outputs: Tensor, expected: Tensor) -> Tensor:
         return ((outputs - expected) / self._scales(expected)).double().square()
@@ -212,6 +212,6 @@ def _without_constant(variances: Doubles, power: Doubles) -> Doubles:
     return np.where(power > 0, power, 1.0)
 
 
-def _decibels(noise: Tensor) -> float:
-    value = float(noise)
-    return MOST_DB if value == 0 else min(-10 * math.log10(value), MOST_DB)
+def decibels(noise: float) -> float:
+    """A signal-to-noise ratio in dB, at most ``MOST_DB``, of a noise power relative to that of the signal."""
+    return MOST_DB if noise == 0 else min(-10 * math.log10(noise), MOST_DB)

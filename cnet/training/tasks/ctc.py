@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from cnet.training.tasks.targets import Targets, described
+from cnet.training.tasks.targets import Targets, described, refuse
 from cnet.training.tasks.task import (
     TASKS,
     OutputShape,
     Task,
     TaskMetric,
     check_classes,
-    refuse,
     shown,
     soft_divergence,
 )
@@ -33,6 +32,7 @@ class Ctc(Task):
 
     summary: ClassVar[str] = "Sequences without alignment, by CTC; exact lines and character error rate."
     source: ClassVar[str] = "Graves et al., Connectionist Temporal Classification, ICML 2006"
+    distilled: ClassVar[str | None] = "distill"
     metric: ClassVar[TaskMetric] = TaskMetric("exact_lines", "percent", higher_is_better=True)
 
     name: Literal["ctc"] = "ctc"

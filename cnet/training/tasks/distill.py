@@ -1,18 +1,21 @@
-"""Distillation: the outputs of the original network, for inputs without labels."""
+"""Distillation: the outputs of the original network as targets, for inputs without labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from cnet.training.tasks.targets import Targets
+from pydantic import PrivateAttr
+
+from cnet.training.tasks.binary import DecisionComparison, Decisions
+from cnet.training.tasks.regression import Numbers
+from cnet.training.tasks.targets import Targets, refuse
 from cnet.training.tasks.task import (
     TASKS,
     OutputShape,
     Task,
     TaskMetric,
     class_count,
-    refuse,
     shown,
     soft_divergence,
 )
@@ -20,15 +23,34 @@ from cnet.training.tasks.task import (
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from cnet.training.tasks.comparison import Comparison
+
+
+class Distillation(Task):
+    """A task whose targets are the outputs that the original network gives for the same inputs; labels are not used."""
+
+    source: ClassVar[str] = "Hinton, Vinyals and Dean, Distilling the Knowledge in a Neural Network, 2015"
+    learns_from_original: ClassVar[bool] = True
+
+    def check(self, targets: Targets | None, output: OutputShape) -> None:
+        """As ``Task.check``: any targets will do, since they are not used."""
+
+    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """As ``Task.loss``: the mean divergence from the original's outputs, in nats."""
+        return self.soft_loss(outputs, targets, 1.0)
+
+    def totals(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        """As ``Task.totals``: those of the comparison with the original's outputs."""
+        return self.comparison(targets).totals(outputs, targets)
+
 
 @TASKS.register("distill")
-class DistillTask(Task):
-    """The targets are the logits that the original network gives for the same inputs; labels are not used."""
+class DistillTask(Distillation):
+    """The targets are the logits of the original network's classes."""
 
-    summary: ClassVar[str] = "The original network's outputs, without labels; agreement and KL divergence."
-    source: ClassVar[str] = "Hinton, Vinyals and Dean, Distilling the Knowledge in a Neural Network, 2015"
+    summary: ClassVar[str] = "The original network's classes, without labels; agreement and KL divergence."
+    distilled: ClassVar[str | None] = "distill"
     metric: ClassVar[TaskMetric] = TaskMetric("agreement", "percent", higher_is_better=True)
-    learns_from_original: ClassVar[bool] = True
 
     name: Literal["distill"] = "distill"
 
@@ -39,22 +61,67 @@ class DistillTask(Task):
             raise refuse(
                 f"task distill: the network's output has the shape {shown(output)}, and logits of two classes or more "
                 "are needed, along the last axis or, of a map, the second one. Choose another output, or take the task "
-                "binary for yes/no decisions or regression for numbers."
+                "distill_binary for yes/no decisions or distill_regression for numbers."
             )
-
-    def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """As ``Task.loss``: the mean Kullback-Leibler divergence from the original's classes, in nats."""
-        return soft_divergence(outputs, targets, 1.0)
 
     def soft_loss(self, outputs: Tensor, expected: Tensor, temperature: float) -> Tensor:
         """As ``Task.soft_loss``: the divergence between softened classes."""
         return soft_divergence(outputs, expected, temperature)
 
-    def totals(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
-        """As ``Task.totals``: divergence and equal top classes."""
-        return self.comparison(targets).totals(outputs, targets)
-
     def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
         """Agreement in percent; the divergence in nats, which is also the loss."""
         found = {"kl": totals["kl"] / samples, "agreement": 100 * totals["agreement"] / samples}
         return {**found, "loss": found["kl"]}
+
+
+@TASKS.register("distill_binary")
+class DistillBinary(Distillation, Decisions):
+    """The targets are the logits of the original network's yes/no decisions."""
+
+    summary: ClassVar[str] = "The original network's yes/no decisions, without labels; agreement and KL divergence."
+    distilled: ClassVar[str | None] = "distill_binary"
+    metric: ClassVar[TaskMetric] = TaskMetric("agreement", "percent", higher_is_better=True)
+
+    name: Literal["distill_binary"] = "distill_binary"
+
+    def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
+        """Agreement in percent, that of yes and that of no counting alike; the divergence in nats, also the loss."""
+        found = DecisionComparison().scores(totals, samples)
+        return {**found, "loss": found["kl"]}
+
+
+@TASKS.register("distill_regression")
+class DistillRegression(Distillation, Numbers):
+    """The targets are the original network's numbers; an error counts relative to how much its channel differs."""
+
+    summary: ClassVar[str] = "The original network's numbers, without targets; signal-to-noise ratio of the outputs."
+    distilled: ClassVar[str | None] = "distill_regression"
+    metric: ClassVar[TaskMetric] = TaskMetric("output_snr_db", "dB", higher_is_better=True)
+
+    name: Literal["distill_regression"] = "distill_regression"
+    _comparison: Comparison | None = PrivateAttr(default=None)
+
+    def fitted(self, outputs: Tensor) -> Self:
+        """As ``Task.fitted``: with the deviation of each channel of the outputs."""
+        made = self.model_copy()
+        made._comparison = super().comparison(outputs)
+        return made
+
+    def comparison(self, outputs: Tensor) -> Comparison:
+        """As ``Task.comparison``; with the deviations of the outputs that the task was fitted to, if any."""
+        return super().comparison(outputs) if self._comparison is None else self._comparison
+
+    def soft_loss(self, outputs: Tensor, expected: Tensor, temperature: float) -> Tensor:
+        """As ``Task.soft_loss``: the mean divergence between normal distributions, wider by the temperature."""
+        return self.comparison(expected).divergence(outputs, expected) / temperature**2
+
+    def totals(self, outputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+        """As ``Task.totals``: squared differences in variances of their channel, mean over the channels."""
+        return {name: total.mean() for name, total in super().totals(outputs, targets).items()}
+
+    def scores(self, totals: Mapping[str, float], samples: int) -> dict[str, float]:
+        """The signal-to-noise ratio of the outputs in dB; the loss, a mean divergence in nats."""
+        from cnet.training.tasks.comparison import NOISE_SHARE, decibels
+
+        noise = totals["noise"] / samples
+        return {"output_snr_db": decibels(noise), "loss": noise / (2 * NOISE_SHARE**2)}

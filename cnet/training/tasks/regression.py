@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from cnet.training.tasks.targets import Targets, described
-from cnet.training.tasks.task import TASKS, OutputShape, Task, TaskMetric, refuse, shown, sizes_fit
+from cnet.training.tasks.targets import Targets, described, refuse
+from cnet.training.tasks.task import TASKS, OutputShape, Task, TaskMetric, shown, sizes_fit
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,14 +17,26 @@ if TYPE_CHECKING:
     from cnet.training.tasks.comparison import Comparison
 
 
+class Numbers(Task):
+    """A task whose outputs are real numbers, of any shape."""
+
+    compares_classes: ClassVar[bool] = False
+
+    def comparison(self, outputs: Tensor) -> Comparison:
+        """As ``Task.comparison``: that of numbers."""
+        from cnet.training.tasks.comparison import NumberComparison
+
+        return NumberComparison.of(outputs)
+
+
 @TASKS.register("regression")
-class Regression(Task):
+class Regression(Numbers):
     """The targets are real numbers of the shape of the outputs; an axis of size 1 at their end does not matter."""
 
     summary: ClassVar[str] = "Real numbers; mean squared error and mean absolute error."
     source: ClassVar[str] = "Bishop, Pattern Recognition and Machine Learning, 2006, section 3.1"
     metric: ClassVar[TaskMetric] = TaskMetric("mse", "", higher_is_better=False)
-    compares_classes: ClassVar[bool] = False
+    distilled: ClassVar[str | None] = "distill_regression"
 
     name: Literal["regression"] = "regression"
 
@@ -34,9 +46,9 @@ class Regression(Task):
             raise refuse(
                 f"task regression: the targets are {described(targets)}, and the network's output has the shape "
                 f"{shown(output)}. Give one number for each number of the output, or choose another "
-                "architecture.output or architecture.task (classification for labels, binary for yes/no decisions). "
-                "Where there are no targets, the original network's own outputs can be given as such; without "
-                "training, unlabelled inputs go into calibrate.inputs in place of the dataset."
+                "architecture.output or architecture.task (classification for labels, binary for yes/no decisions, "
+                "distill_regression to train on inputs alone). Without training, unlabelled inputs go into "
+                "calibrate.inputs in place of the dataset."
             )
 
     def loss(self, outputs: Tensor, targets: Tensor) -> Tensor:
@@ -60,12 +72,6 @@ class Regression(Task):
     def guessed_score(self, targets: npt.NDArray[np.generic]) -> float:
         """As ``Task.guessed_score``: the variance, which the mean of the targets has."""
         return float(np.var(targets.astype(np.float64), axis=0).mean())
-
-    def comparison(self, outputs: Tensor) -> Comparison:
-        """As ``Task.comparison``: that of numbers."""
-        from cnet.training.tasks.comparison import NumberComparison
-
-        return NumberComparison.of(outputs)
 
 
 def _errors(outputs: Tensor, targets: Tensor) -> Tensor:

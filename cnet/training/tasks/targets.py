@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from cnet.data import Dataset
+from cnet.errors import DatasetError
 
 
 @dataclass(frozen=True)
@@ -51,3 +52,8 @@ class Targets:
 def described(targets: Targets | None) -> str:
     """Element type and shape of the targets of one sample, in words."""
     return "none" if targets is None else f"{targets.dtype} of shape {targets.shape} for each sample"
+
+
+def refuse(text: str) -> DatasetError:
+    """The error for targets that a task cannot use."""
+    return DatasetError(text, code="bad_labels")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from cnet.errors import DatasetError, SpecError
 from cnet.models.programs.document import ProgramOutput
@@ -53,6 +53,8 @@ class Task(Part):
 
     Attributes:
         metric: what its networks are compared by.
+        distilled: name of the task with such outputs that learns them from the original network, without targets; None
+            where there is none.
         learns_from_original: whether the targets are the outputs of the original network and not those of the data set.
         compares_classes: whether outputs are logits of classes, or of yes and no, that a divergence and an agreement
             compare.
@@ -60,6 +62,7 @@ class Task(Part):
     """
 
     metric: ClassVar[TaskMetric]
+    distilled: ClassVar[str | None] = None
     learns_from_original: ClassVar[bool] = False
     compares_classes: ClassVar[bool] = True
     training_metric: ClassVar[str | None] = None
@@ -188,6 +191,15 @@ class Task(Part):
         del outputs
         return ClassComparison()
 
+    def fitted(self, outputs: Tensor) -> Self:
+        """The same task for an original network with such outputs, of which it may need the scale.
+
+        Args:
+            outputs: of the original network for the training samples, shape (n, ...), float32.
+        """
+        del outputs
+        return self
+
     def guessed_score(self, targets: npt.NDArray[np.generic]) -> float | None:
         """The metric of a guess that knows how common each target is and no input; None for a task without one.
 
@@ -276,11 +288,6 @@ def sizes_fit(found: OutputShape, expected: OutputShape) -> bool:
     return len(found) == len(expected) and all(
         size == had for size, had in zip(expected, found, strict=True) if isinstance(size, int)
     )
-
-
-def refuse(text: str) -> DatasetError:
-    """The error for targets that a task cannot use."""
-    return DatasetError(text, code="bad_labels")
 
 
 def shown(output: OutputShape) -> str:

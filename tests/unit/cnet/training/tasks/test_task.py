@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from cnet.data import Dataset
 from cnet.errors import DatasetError, SpecError
+from cnet.models.programs.document import Activation, ProgramOutput
 from cnet.training.tasks import TASKS
 from cnet.training.tasks.ctc import Ctc, edit_distance
 from cnet.training.tasks.targets import Targets
@@ -25,7 +26,15 @@ def dataset(targets: np.ndarray | None) -> Dataset:
 
 def test_the_registered_tasks_load_no_torch() -> None:
     """Their names, and that describing them loads no PyTorch."""
-    assert TASKS.names() == ("binary", "classification", "ctc", "distill", "regression")
+    assert TASKS.names() == (
+        "binary",
+        "classification",
+        "ctc",
+        "distill",
+        "distill_binary",
+        "distill_regression",
+        "regression",
+    )
     code = "import sys, cnet.training.tasks as t; t.TASKS.describe(); assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -83,6 +92,64 @@ def test_distillation_compares_classes() -> None:
     assert other["kl"] > 0.1
     assert other["agreement"] < 50
     assert task.loss(-outputs, outputs).item() == pytest.approx(other["kl"], rel=1e-4)
+
+
+def test_distillation_compares_decisions() -> None:
+    """A network that never says the rare yes has half of the agreement; a sigmoid at the end is left out."""
+    task = TASKS.create("distill_binary")
+    outputs = torch.full((40, 1), -2.0)
+    outputs[:20] = 2.0
+    never = torch.full_like(outputs, -2.0)
+
+    same = task.scores({name: total.item() for name, total in task.totals(outputs, outputs).items()}, 40)
+    other = task.scores({name: total.item() for name, total in task.totals(never, outputs).items()}, 40)
+
+    assert same == {"kl": pytest.approx(0, abs=1e-6), "agreement": 100, "loss": pytest.approx(0, abs=1e-6)}
+    assert other["agreement"] == pytest.approx(100 * 2 / 3 / 2)
+    assert task.loss(never, outputs).item() == pytest.approx(other["kl"], rel=1e-5) == other["loss"]
+    assert task.loss(never, outputs).item() == pytest.approx(2 * torch.tensor(2.0).sigmoid().item() - 1, rel=1e-5)
+    sigmoid = ProgramOutput(name="y", dtype="float32", shape=(None, 1), activation=Activation(name="sigmoid"))
+    assert task.takes_logits_of(sigmoid)
+    assert "distill_binary" in (task.doubt_about(outputs.sigmoid()) or "")
+    task.check(None, (None, 1))
+    task.check_comparable((None, 1))
+
+
+def test_distillation_compares_numbers_by_channel() -> None:
+    """An error of a tenth of a channel's deviation is 20 dB in each unit, by the deviations that it was fitted to."""
+    generator = torch.Generator().manual_seed(0)
+    units = torch.tensor([1e5, 0.1])
+    expected = units * torch.randn(4000, 2, generator=generator)
+    found = expected + 0.1 * units * torch.randn(4000, 2, generator=generator)
+    fitted = TASKS.create("distill_regression").fitted(expected)
+
+    few = {name: total.item() for name, total in fitted.totals(found[:50], expected[:50]).items()}
+    all_of_them = {name: total.item() for name, total in fitted.totals(found, expected).items()}
+    same = {name: total.item() for name, total in fitted.totals(expected, expected).items()}
+
+    assert fitted.scores(all_of_them, 4000)["output_snr_db"] == pytest.approx(20, abs=0.3)
+    assert fitted.scores(few, 50)["output_snr_db"] == pytest.approx(20, abs=1.5)
+    assert fitted.scores(same, 4000) == {"output_snr_db": 150, "loss": 0}
+    assert fitted.loss(found, expected).item() == pytest.approx(fitted.scores(all_of_them, 4000)["loss"], rel=1e-4)
+    assert fitted.soft_loss(found, expected, 2.0).item() == pytest.approx(fitted.loss(found, expected).item() / 4)
+    assert fitted.model_dump() == {"name": "distill_regression"}
+    assert fitted.metric.higher_is_better
+
+
+@pytest.mark.parametrize(
+    ("name", "taught"),
+    [
+        ("classification", "distill"),
+        ("ctc", "distill"),
+        ("binary", "distill_binary"),
+        ("regression", "distill_regression"),
+        ("distill", "distill"),
+    ],
+)
+def test_each_task_names_the_one_that_needs_no_targets(name: str, taught: str) -> None:
+    """It learns from the original, whatever targets there are."""
+    assert TASKS.get(name).distilled == taught
+    assert TASKS.get(taught).learns_from_original
 
 
 def test_maps_have_their_classes_along_the_second_axis() -> None:
