@@ -13,6 +13,7 @@ from cnet.pipeline.local.model_file import read_model
 from cnet.pipeline.procedure import load
 from cnet.results.measurements import Scores
 from cnet.spec import JobSpec
+from cnet.training.tasks import TASKS
 
 
 def evaluate_file(
@@ -20,8 +21,10 @@ def evaluate_file(
 ) -> Scores:
     """Scores of a model on the test split of a data set, and on a validation split.
 
-    With a program, the weights of the file are also compared with the program's own: by the divergence of the classes
-    (``kl``, nats) and by how often the most likely class is the same (``agreement``, percent).
+    With a program, the outputs for the weights of the file are also compared with those for the program's own: by the
+    divergence of the classes (``kl``, nats) and by how often the most likely class is the same (``agreement``,
+    percent), or by the signal-to-noise ratio of numbers (``output_snr_db``, dB). Where the data set has no targets,
+    this is all that is measured.
 
     Args:
         source: a checkpoint, a bundle or a program; None: the program that ``spec`` names, with its own weights.
@@ -44,12 +47,40 @@ def evaluate_file(
     original = program.state_dict if program is not None else given
     if original is None:
         raise SpecError("evaluate: there are no weights. Name a checkpoint, a bundle or a program.")
+    dataset = load_dataset(spec.dataset, observer)
+    if dataset.train.targets is None:
+        spec = _compared_only(spec, given is not None)
     named = spec.model_copy(update={"checkpoint": source.name if source else None})
     with tempfile.TemporaryDirectory(prefix="cnet-") as folder:
-        inputs = Inputs(original, load_dataset(spec.dataset, observer), Path(folder), program=program)
+        inputs = Inputs(original, dataset, Path(folder), program=program)
         network = load(named, inputs, observer).context.network
         if network is None:
             raise SpecError("evaluate: no network is named. Name an architecture or a program.")
         if program is None:
             return network.evaluate(original)
         return network.evaluate(filled_weights(program, given) if given else original, original)
+
+
+def _compared_only(spec: JobSpec, given: bool) -> JobSpec:
+    """The same job for a data set without targets: outputs are compared with those of the program's own weights.
+
+    Args:
+        spec: the job.
+        given: whether there are other weights than those of the program.
+
+    Raises:
+        SpecError: there is nothing to compare, or outputs of the job's task cannot be compared.
+    """
+    choice = spec.program
+    if choice is None or not given:
+        raise SpecError(
+            "evaluate: the data set has no targets, and there are not two networks whose outputs can be compared. Give "
+            "a data set with targets, or name both the original program and a bundle or checkpoint."
+        )
+    if choice.task.distilled is None:
+        raise SpecError(
+            f"evaluate: the data set has no targets, which the task {choice.task.name} needs. Give a data set with "
+            "targets, or take the task distill, distill_binary or distill_regression."
+        )
+    compared = choice.model_copy(update={"task": TASKS.create(choice.task.distilled)})
+    return spec.model_copy(update={"architecture": compared})

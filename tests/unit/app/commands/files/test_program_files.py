@@ -94,6 +94,30 @@ def test_evaluate_takes_the_task_of_a_bundle(program: Path, tmp_path: Path, caps
     assert "taken from its notes where no option says otherwise: architecture" in printed.err
 
 
+def test_evaluate_compares_outputs_where_there_are_no_targets(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With those of the original, as the job's task compares them; there have to be two networks."""
+    data, out = tmp_path / "data.npz", tmp_path / "net.cnet.npz"
+    np.savez(data, x=np.random.default_rng(0).random((40, 8, 8), np.float32))
+    network = ["--program", str(program), "--dataset", str(data)]
+    assert run(["compress", "--program", str(program), "--quality", "small", "-o", str(out)]) == 0
+    capsys.readouterr()
+
+    found = {}
+    for task in ("classification", "binary", "regression"):
+        assert run(["evaluate", str(out), *network, f"--set=architecture.task={task}", "--json"]) == 0
+        found[task] = json.loads(capsys.readouterr().out)
+    assert run(["evaluate", *network]) == 2
+    refused = capsys.readouterr().err
+
+    assert found["classification"]["metric"]["name"] == found["binary"]["metric"]["name"] == "agreement"
+    assert found["regression"]["metric"]["name"] == "output_snr_db"
+    assert 10 < found["regression"]["output_snr_db"] < 60
+    assert 0 < found["classification"]["kl"] < 0.1
+    assert "name both the original program and a bundle or checkpoint" in refused
+
+
 def test_compress_calibrates_on_inputs(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file of inputs without labels; the verdict is measured."""
     inputs, out = tmp_path / "inputs.npz", tmp_path / "net.cnet.npz"
