@@ -221,9 +221,10 @@ class JobSpec(UserDocument):
             reason = reason_for_data(getattr(self, field))
             if reason:
                 raise ValueError(f"{field} without a dataset: {reason}")
-        if self.target is not None and self.target.max_accuracy_drop is not None:
+        if self.target is not None and self.target.limits_score:
             raise ValueError(
-                "target.max_accuracy_drop needs a dataset to measure accuracy on. Give one, or take another target."
+                "target: max_accuracy_drop and max_error_rise need a dataset to measure the score on. Give one, or "
+                "take another target."
             )
         if self.target is not None and self.target.compares_outputs and self.calibrate is None:
             raise ValueError(
@@ -238,7 +239,8 @@ class JobSpec(UserDocument):
         if self.target is None or self.architecture is None:
             return self
         task = self.program.task if self.program else TASKS.create(DEFAULT_TASK)
-        if wrong := self.target.misfit(task.name, classes=task.compares_classes):
+        error = not task.metric.higher_is_better
+        if wrong := self.target.misfit(task.name, classes=task.compares_classes, error=error):
             raise ValueError(wrong)
         return self
 

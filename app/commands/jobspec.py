@@ -22,6 +22,7 @@ from app.commands.options import (
     JobLabels,
     MaxAccuracyDrop,
     MaxBytes,
+    MaxErrorRise,
     MaxKl,
     Method,
     MinAgreement,
@@ -37,7 +38,16 @@ from app.commands.options import (
 )
 from app.console.output import note
 
-_TARGETS = ("max_accuracy_drop", "max_bytes", "min_ratio", "max_kl", "min_agreement", "min_output_snr", "min_snr")
+_TARGETS = (
+    "max_accuracy_drop",
+    "max_error_rise",
+    "max_bytes",
+    "min_ratio",
+    "max_kl",
+    "min_agreement",
+    "min_output_snr",
+    "min_snr",
+)
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,7 @@ class SpecOptions:
     architecture: Architecture = None
     program: Program = None
     max_accuracy_drop: MaxAccuracyDrop = None
+    max_error_rise: MaxErrorRise = None
     max_bytes: MaxBytes = None
     min_ratio: MinRatio = None
     max_kl: MaxKl = None

@@ -105,7 +105,18 @@ MaxAccuracyDrop = Annotated[
         parser=_parsed_points,
         metavar="POINTS",
         help="Select the smallest bundle that loses no more percentage points of accuracy. What the job leaves open, "
-        "such as the sparsity, is searched; needs --dataset.",
+        "such as the sparsity, is searched; needs --dataset. Of a task whose score is no percentage, such as "
+        "regression, take --max-error-rise.",
+    ),
+]
+MaxErrorRise = Annotated[
+    float | None,
+    typer.Option(
+        "--max-error-rise",
+        min=0.0,
+        metavar="PERCENT",
+        help="Select the smallest bundle whose error, such as the mean squared error of a regression, is no more "
+        "percent above the original's; searched too; needs --dataset.",
     ),
 ]
 MaxBytes = Annotated[

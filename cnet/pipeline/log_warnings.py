@@ -74,15 +74,16 @@ def about_choices(
         network: has the samples; None without a data set.
         baseline: the network before compression.
     """
-    if target is None or target.allowed_loss is None or network is None or baseline.quality is None:
+    allowed = None if target is None else target.allowed_loss(baseline.quality)
+    if target is None or allowed is None or network is None or baseline.quality is None:
         return None
     split = network.choice_split
     samples = len(network.dataset.splits[split])
     if target.min_agreement is not None:
-        return small_validation(samples, target.allowed_loss, 100.0, split)
+        return small_validation(samples, allowed, 100.0, split)
     if baseline.metric is None or baseline.metric.unit == "percent":
-        return small_validation(samples, target.allowed_loss, baseline.quality, split)
-    return small_validation_of_errors(samples, target.allowed_loss, baseline.quality, split)
+        return small_validation(samples, allowed, baseline.quality, split)
+    return small_validation_of_errors(samples, allowed, baseline.quality, split)
 
 
 def about_data(

@@ -114,8 +114,9 @@ def _measured_ruin(point: Point, baseline: BaselineResult) -> str | None:
     ruined = after < RUINED_SHARE * before if before > 0 else after < RUINED_ERROR * before
     if not ruined:
         return None
+    sign = -1 if point.metric is not None and not point.metric.higher_is_better else 1
     return (
-        f"{name}: it was {abs(before):.6g} before compression and is {abs(after):.6g} now, on the "
+        f"{name}: it was {sign * before:.6g} before compression and is {sign * after:.6g} now, on the "
         f"{choice_split(point)} split. {_TRAINED_REMEDY}"
     )
 

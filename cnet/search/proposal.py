@@ -113,7 +113,8 @@ class CandidateSearch:
         target, baseline = self.target, self.inputs.baseline
         loss: AccuracyLoss | Damage | None = Damage.of(target, self.inputs.forecast.errors)
         if loss is None:
-            loss = AccuracyLoss.of(baseline, self.inputs.choice_samples, target.max_accuracy_drop or 0.0)
+            allowed = target.allowed_loss(baseline.quality) or 0.0
+            loss = AccuracyLoss.of(baseline, self.inputs.choice_samples, allowed)
         mean, deviation = loss.posterior(self.grid.coordinates, made, points)
         chance = _normal_distribution((loss.limit - mean) / np.hypot(deviation, loss.doubt))
         chance[self._harsher_than(made[loss.of_points(points) > loss.limit + _RUIN])] = 0.0

@@ -5,6 +5,7 @@ task with another metric it is the difference of that metric, in its own unit, a
 the increase. Both are measured on the validation split; without one, on the test split.
 
 - target ``max_accuracy_drop``: the smallest file among the points with no larger drop.
+- target ``max_error_rise``: the same, with a drop in percent of the baseline's metric, which is an error.
 - target ``max_kl``, ``min_agreement``, ``min_output_snr`` or ``min_snr``: the smallest file among the points that have
   changed no more (``cnet.search.damage``).
 - target ``max_bytes`` or ``min_ratio``: the most accurate point that fits; without accuracies that of lowest mean
@@ -43,7 +44,7 @@ def meets_target(target: Target, baseline: BaselineResult, point: Point) -> bool
     damage = Damage.of(target, np.zeros(0))
     if damage is not None:
         return damage.holds(point)
-    return _drops_at_most(target.max_accuracy_drop or 0.0, baseline)(point)
+    return _drops_at_most(target.allowed_loss(baseline.quality) or 0.0, baseline)(point)
 
 
 def select_point(target: Target | None, baseline: BaselineResult, points: Sequence[Point]) -> int:
@@ -186,7 +187,8 @@ def _described_quality(result: BaselineResult | Point) -> str:
         return "no accuracy"
     if result.metric is None or result.metric.unit == "percent":
         return f"{result.quality:.2f} %"
-    return f"{result.metric.name} {abs(result.quality):.6g}"
+    value = result.quality if result.metric.higher_is_better else -result.quality
+    return f"{result.metric.name} {value:.6g}"
 
 
 def _describe_target(target: Target) -> str:

@@ -57,7 +57,8 @@ def about_calibration(spec: JobSpec, inputs: DatasetFacts | None) -> list[str]:
 def about_choices(spec: JobSpec, dataset: DatasetFacts | None) -> list[str]:
     """The warning, behind its code, about a target that the samples on which choices are made are too few for."""
     target = spec.target
-    if target is None or target.allowed_loss is None or dataset is None or "train" not in dataset.samples:
+    allowed = None if target is None else target.allowed_loss(None)
+    if target is None or allowed is None or dataset is None or "train" not in dataset.samples:
         return []
     held = dataset.samples.get("validation") or validation_samples(
         dataset.samples["train"], spec.resolved().validation or 0.0
@@ -68,13 +69,13 @@ def about_choices(spec: JobSpec, dataset: DatasetFacts | None) -> list[str]:
         told = (
             f"target.max_accuracy_drop: {target.max_accuracy_drop:g} is the largest rise of {task.name}, by which "
             "networks of this task are compared, and no percentage. Compare it with that of the original network, "
-            "which the log tells as the baseline."
+            "which the log tells as the baseline, or take target.max_error_rise, which is in percent of it."
         )
         return [told]
     if not samples:
         return []
     percent = 100.0 if target.min_agreement is not None else None
-    found = small_validation(samples, target.allowed_loss, percent, split)
+    found = small_validation(samples, allowed, percent, split)
     return [] if found is None else [f"{found.code}: {found.detail}"]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.web.job_form.sections import UNLABELLED_INPUTS
+from cnet.training.tasks import TASKS, Task
 
 _MEGABYTE = 1_000_000
 
@@ -23,10 +24,17 @@ class Number:
 
 @dataclass(frozen=True)
 class Data:
-    """What a job has besides weights: a data set to train on, and unlabelled inputs to calibrate with."""
+    """What a job has besides weights.
+
+    Attributes:
+        dataset: whether it has a data set to train on.
+        inputs: whether it has unlabelled inputs to calibrate with.
+        task: what its network is trained for and judged by; None where the form does not say.
+    """
 
     dataset: bool
     inputs: bool
+    task: Task | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,16 @@ def _safe(data: Data, _: float) -> dict[str, Any]:
     return {**_NO_TRAINING, **quantizer} if data.dataset else quantizer
 
 
+def _little_loss(data: Data, number: float) -> dict[str, Any]:
+    """The target of a loss: in percentage points, or in percent of an error or of the variance of numbers."""
+    metric = None if data.task is None else data.task.metric
+    if metric is None or metric.unit == "percent":
+        return {"target": {"max_accuracy_drop": number}}
+    if metric.higher_is_better:
+        return {"target": {"min_output_snr": round(10 * math.log10(100 / number), 2)}}
+    return {"target": {"max_error_rise": number}}
+
+
 _OFFERED = (
     Preset(
         "safe",
@@ -82,10 +100,12 @@ _OFFERED = (
         "drop",
         "As small as possible, losing little accuracy",
         "The network is trained further, pruned and quantized in a search for the smallest file that loses no more "
-        "percentage points of accuracy than you allow. It trains up to 12 sparsities, so that it takes many times as "
-        "long as one training. The loss is judged on validation data, a tenth of the training data: half a percentage "
-        "point needs about 2,000 samples of them, several points a hundred.",
-        lambda _, number: {"target": {"max_accuracy_drop": number}},
+        "percentage points of accuracy than you allow. Of a regression the number is the percentage by which its error "
+        "may rise; of numbers that are learned from the original, that of their variance that errors may have. It "
+        "trains up to 12 sparsities, so that it takes many times as long as one training. The loss is judged on "
+        "validation data, a tenth of the training data: half a percentage point needs about 2,000 samples of them, "
+        "several points a hundred.",
+        _little_loss,
         Number("max_drop", "percentage points", 0.5),
         needs_data=True,
     ),
@@ -125,7 +145,13 @@ def preset_spec(form: Mapping[str, str]) -> dict[str, Any]:
     if preset is None:
         return {}
     number = _positive(form.get(preset.number.name, ""), preset.number.default) if preset.number else 0.0
-    return preset.spec(Data(bool(form.get("dataset")), bool(form.get(UNLABELLED_INPUTS))), number)
+    task = form.get("task", "") if form.get("architecture", "").startswith("prog_") else ""
+    data = Data(
+        bool(form.get("dataset")),
+        bool(form.get(UNLABELLED_INPUTS)),
+        TASKS.create(task) if task in TASKS.names() else None,
+    )
+    return preset.spec(data, number)
 
 
 def _positive(text: str, default: float) -> float:

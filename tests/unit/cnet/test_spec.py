@@ -108,6 +108,18 @@ def test_options_that_would_be_ignored_are_refused(part: dict[str, Any], loc: tu
         {"checkpoint": "ckpt_1", "method": {"name": "rate"}},
         {"checkpoint": "ckpt_1", "method": {"name": "l1", "lambda": 0.1}},
         {"checkpoint": "ckpt_1", "target": {"max_accuracy_drop": 1.0}},
+        {"checkpoint": "ckpt_1", "target": {"max_error_rise": 1.0}},
+        {"dataset": "d", "architecture": {"program": "p"}, "target": {"max_error_rise": 1.0}},
+        {
+            "dataset": "d",
+            "architecture": {"program": "p", "task": "distill_regression"},
+            "target": {"max_error_rise": 1.0},
+        },
+        {
+            "dataset": "d",
+            "architecture": {"program": "p", "task": "distill_regression"},
+            "target": {"max_accuracy_drop": 1.0},
+        },
         {"checkpoint": "ckpt_1", "target": {"max_kl": 0.1}},
         {"checkpoint": "ckpt_1", "target": {"min_agreement": 98.0}},
         {"dataset": "d", "architecture": {"program": "p", "task": "regression"}, "target": {"max_kl": 0.1}},

@@ -49,6 +49,7 @@ def test_a_target_is_given_by_options(tmp_path: Path) -> None:
     assert SpecOptions(spec=file, max_accuracy_drop=0.5).document() == {"target": {"max_accuracy_drop": 0.5}}
     assert SpecOptions(max_kl=0.1).document() == {"target": {"max_kl": 0.1}}
     assert SpecOptions(min_agreement=98.0).document() == {"target": {"min_agreement": 98.0}}
+    assert SpecOptions(max_error_rise=5.0).document() == {"target": {"max_error_rise": 5.0}}
     assert SpecOptions(min_output_snr=30.0).document() == {"target": {"min_output_snr": 30.0}}
     assert SpecOptions(min_snr=30.0).document() == {"target": {"min_snr": 30.0}}
     assert SpecOptions(max_bytes=1000, min_ratio=2.5).document() == {"target": {"max_bytes": 1000, "min_ratio": 2.5}}

@@ -48,6 +48,8 @@ JOBS = {
     "two inputs": Job("regression on two inputs", "regression", lambda x: x[0][:, 0] + x[1][:, 1], {"distill": {}}),
     "transformer": Job("transformer", "classification", lambda x: x[0], {}),
     "without labels": Job("transformer", "distill", lambda _: None, {}),
+    "numbers without targets": Job("regression on two inputs", "distill_regression", lambda _: None, {"distill": {}}),
+    "decisions without labels": Job("regression on two inputs", "distill_binary", lambda _: None, {}),
 }
 
 
@@ -113,7 +115,7 @@ def test_a_job_is_resumed_with_equal_bytes_and_loads_back(name: str, tmp_path: P
     assert point.metric is not None
     assert point.metric.validation is not None
     assert (point.accuracy is not None) == (job.task == "classification")
-    assert (point.agreement is not None) == (job.task != "regression")
+    assert (point.agreement is not None) == (job.task not in ("regression", "distill_regression"))
 
 
 def test_a_regression_is_judged_by_its_error(tmp_path: Path) -> None:
@@ -127,6 +129,24 @@ def test_a_regression_is_judged_by_its_error(tmp_path: Path) -> None:
     assert baseline is not None
     assert (baseline.name, baseline.higher_is_better) == ("mse", False)
     assert baseline.value > 0
+
+
+@pytest.mark.parametrize(("percent", "met"), [(1e6, True), (0.0, False)])
+def test_the_error_of_a_regression_may_rise_by_a_percentage(percent: float, met: bool, tmp_path: Path) -> None:
+    """Of the baseline's, whatever the unit of the targets is."""
+    job = JOBS["two inputs"]
+    module, program = exported(job, tmp_path)
+    with torch.no_grad():
+        near = Job(job.case, job.task, lambda x: module(*map(torch.from_numpy, x)).numpy() + 0.01, {})
+        lossy = {"prune": {"name": "magnitude", "sparsity": 0.5}, "quantize": {"name": "kmeans", "clusters": 2}}
+        untrained = {"training": {"epochs": 0, "device": "cpu"}, "recover": {"epochs": 0, "centroid_epochs": 0}}
+        target = {"max_error_rise": percent}
+        if met:
+            outcome = make(near, program, tmp_path / "run", target=target, **lossy, **untrained)
+            assert outcome.selected is not None
+        else:
+            with pytest.raises(ConstraintNotMetError, match=r"max_error_rise = 0\.0: no point meets this target"):
+                make(near, program, tmp_path / "run", target=target, **lossy, **untrained)
 
 
 def test_a_regression_that_gets_worse_misses_its_target(tmp_path: Path) -> None:

@@ -119,6 +119,24 @@ def test_an_empty_form_is_the_job_that_it_clones() -> None:
     assert shown["training.epochs"] == "7"
 
 
+@pytest.mark.parametrize(
+    ("network", "task", "target"),
+    [
+        ("prog_1", "classification", {"max_accuracy_drop": 2.0}),
+        ("prog_1", "distill_binary", {"max_accuracy_drop": 2.0}),
+        ("prog_1", "regression", {"max_error_rise": 2.0}),
+        ("prog_1", "distill_regression", {"min_output_snr": 16.99}),
+        ("prog_1", "of a plug-in that is gone", {"max_accuracy_drop": 2.0}),
+        ("lenet5", "regression", {"max_accuracy_drop": 2.0}),
+    ],
+)
+def test_a_small_loss_is_one_of_the_score_of_the_task(network: str, task: str, target: dict[str, float]) -> None:
+    """In points of a percentage, in percent of an error, in percent of the variance of the original's numbers."""
+    form = {"preset": "drop", "max_drop": "2", "architecture": network, "task": task}
+
+    assert preset_spec(form) == {"target": target}
+
+
 def test_another_part_replaces_that_of_the_preset() -> None:
     """Its parameters do not stay behind."""
     base = preset_spec({"preset": "paper", "dataset": "digits"})
